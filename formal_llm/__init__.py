@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from formal_llm.llms import (
         LLM,
         Answer,
-        AsyncFunctionLLM,
-        AsyncLLM,
-        BatchLLM,
         FunctionLLM,
         Option,
         Outlook,
@@ -67,11 +64,8 @@ _HOMES = {
     "LLM": "llms",
     "PDA": "automata",
     "Answer": "llms",
-    "AsyncFunctionLLM": "llms",
-    "AsyncLLM": "llms",
     "AuthoredRules": "authoring.author",
     "Automaton": "automata",
-    "BatchLLM": "llms",
     "Behaviour": "automata",
     "BehaviourState": "automata",
     "Budget": "planning",
@@ -137,7 +131,7 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "CFG", "LLM", "PDA", "Answer", "AsyncFunctionLLM", "AsyncLLM", "AuthoredRules", "Automaton", "BatchLLM",
+    "CFG", "LLM", "PDA", "Answer", "AuthoredRules", "Automaton",
     "Behaviour", "BehaviourState", "Budget", "Call", "Edit", "EditWeights", "Executor", "FlowEdge",
     "FlowNode", "Flowchart", "Formula", "FunctionLLM", "Limits", "Lookahead", "Option", "Outlook", "Plan",
     "Planner", "Prices", "Production", "Question", "RandomLLM", "RecordedLLM", "ScriptedLLM",

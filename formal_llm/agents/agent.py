@@ -56,10 +56,10 @@ from formal_llm.errors import (
     WritesNoText,
     unknown,
 )
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
-from formal_llm.llms.llm import LLM, LLMLike, resolve
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.providers import LLMLike, resolve
+from formal_llm.llms.text_request import ToolOffer
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -236,7 +236,7 @@ class Agent(RunnableAgent):
             limits = replace(limits, default=times)
         self.rules: AgentRules = _compile_rules(self.behaviour, roles, toolkit, names, rules, limits)
         states = _find_tool_states(roles)
-        can_call = isinstance(self.llm, ToolCallingLLM) and not isinstance(self.llm, ContinuingLLM)
+        can_call = "call" in self.llm.can and "continue" not in self.llm.can
         self.native = (can_call and states is not None and writer is None) if native is None else native
         if self.native and states is None:
             raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
@@ -496,9 +496,9 @@ def make_writer(
     streaming: bool = False,
 ) -> Writer:
     """Create the writer that suits a model: one for models that continue a text, another for models that chat."""
-    if not isinstance(llm, ContinuingLLM | TextLLM):
+    if not {"continue", "write"} & {*llm.can}:
         raise WritesNoText(llm, "write as an agent")
-    kind = ContinuingWriter if isinstance(llm, ContinuingLLM) else ChattingWriter
+    kind = ContinuingWriter if "continue" in llm.can else ChattingWriter
     return kind(llm, behaviour, instructions, temperature=temperature, bounds=bounds, streaming=streaming)
 
 
@@ -550,9 +550,11 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     Raises:
         WritesNoText: any other LLM that only chooses.
     """
-    if isinstance(llm, RandomLLM):
-        return (RandomTurnLLM if calls_tools else RandomTextLLM)(llm.draw_seed(), _WORDS)
-    if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
+    if isinstance(llm, RandomLLM) and llm.can == LLM.can:
+        writer = RandomLLM(llm.draw_seed(), can=TURNS if calls_tools else TEXTS, words=_WORDS)
+        writer.name = "test:random"
+        return writer
+    if not {"write", "continue", "call"} & {*llm.can}:
         raise WritesNoText(llm, "write as an agent")
     return llm
 

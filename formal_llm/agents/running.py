@@ -45,9 +45,9 @@ from formal_llm.errors import (
     WritingError,
 )
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import Messages, TextRequest
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools.calling import Caller
@@ -596,7 +596,7 @@ class Run:
 
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """Request a text that belongs to no state from the model: an evaluation, a summary; use ``yield from``."""
-        asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
+        asked = TextRequest(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
         answer = yield from self._ask(asked, 0)
         return answer.text.strip()
 

@@ -169,7 +169,7 @@ def agent(
     from formal_llm.agents.agent import TIMES, Agent, ensure_text_llm
     from formal_llm.agents.conversation import Conversation
     from formal_llm.llms import resolve
-    from formal_llm.llms.text_doubles import RandomTextLLM
+    from formal_llm.llms.doubles import TEXTS, RandomLLM
     from formal_llm.planning import Budget
 
     shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
@@ -178,12 +178,10 @@ def agent(
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown, native=native,
         instructions=read_words(instructions or ""), approve=pausing.approve,
     )  # fmt: skip
-    tried = make_agent(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
+    tried = make_agent(RandomLLM(can=TEXTS))  # never asked: wrong arguments are reported before a model is loaded
     pausing.check(is_single=not chat and not tried.behaviour.endless)
     with ExitStack() as opened:
         found = ensure_text_llm(resolve(llm), calls_tools=native is True)
-        if (client := getattr(found, "client", None)) is not None:
-            opened.callback(client.close)  # of a hosted model: its connections
         made = make_agent(keep_answers(found, cache, record, opened))
         talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
         try:

@@ -19,7 +19,6 @@ from formal_llm.automata import Limits
 from formal_llm.cli.console import answering_first_signal, counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound, RunStopped
-from formal_llm.llms.llm import AsyncLLM
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
@@ -155,7 +154,7 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
             err().print(f"{again} failed before, and are planned again")
         results.check_tasks(tasks)
         board = _Board(results, len(tasks), keeping.stop)
-        after = "waiting for the answers in flight, which are paid for" if isinstance(planner.llm, AsyncLLM) else ""
+        after = "waiting for the answers in flight, which are paid for" if not planner.llm.blocks else ""
         if batch.stop is not None:
             after = "the batch under way is cancelled, and the same command asks its questions again"
         with board.progress, stopping_gently(keeping.stop, after) as signals:

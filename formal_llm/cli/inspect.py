@@ -32,8 +32,8 @@ from formal_llm.cli.options import (
 )
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError, InputError, PluginError
-from formal_llm.llms.llm import PLUGINS as PROVIDERS
-from formal_llm.llms.llm import provider_forms
+from formal_llm.llms.providers import PLUGINS as PROVIDERS
+from formal_llm.llms.providers import provider_forms
 from formal_llm.llms.recorded import list_answers
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay

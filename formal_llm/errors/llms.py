@@ -111,7 +111,7 @@ class WritesNoText(LLMError, TypeError):
         self.llm = str(getattr(llm, "name", "") or type(llm).__name__)
         hint = f"; or {instead}" if instead else ""
         super().__init__(
-            f"{self.llm} writes no free text, so it cannot {wanted}. Take a model that has generate(messages), as "
+            f"{self.llm} writes no free text, so it cannot {wanted}. Take a model that writes, as "
             f"those of openai:, anthropic:, ollama:, llamacpp:, vllm:, transformers: and smollm2 have{hint}"
         )
 

@@ -18,9 +18,9 @@ from typing import TypeAlias, TypedDict, Unpack, cast
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
+from formal_llm.llms import LLM, TextRequest
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import ToolCallingLLM, ToolTurn
-from formal_llm.llms.llm import LLM, LLMLike, aanswered, answered, resolve
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
@@ -136,7 +136,7 @@ class RequestAnswerer:
             raise InputError(f"the tools have no {', '.join(missing)}, which the procedure names")
         self._tools = {name: _forbid_retries(by_name[name], tool) for name, tool in procedure.tools.items()}
         self._llm = resolve(llm) if llm is not None else None
-        if native and self._llm is not None and not isinstance(self._llm, ToolCallingLLM):
+        if native and self._llm is not None and "call" not in self._llm.can:
             raise WritesNoText(self._llm, "call the goal", "let it choose the goal, without native")
         self._options = options
         self._caller = Caller(CallLimits(timeout=options.get("timeout")))
@@ -149,7 +149,7 @@ class RequestAnswerer:
         """Answer a request."""
         match asked:
             case Question():
-                return answered(self._require_model(), asked)
+                return self._require_model().ask(asked)
             case ToolRequest(call):
                 return call_tool(self._tools[call.tool], call, self._caller)
             case _:
@@ -161,7 +161,7 @@ class RequestAnswerer:
 
         match asked:
             case Question():
-                return await aanswered(self._require_model(), asked)
+                return await self._require_model().aask(asked)
             case ToolRequest(call):
                 tool = self._tools[call.tool]
                 if isinstance(tool, Tool):
@@ -311,7 +311,7 @@ def _open_journal(
 
 def _describe_request(asked: Request) -> str:
     match asked:
-        case ToolTurn():
+        case TextRequest():
             return f"call: {make_fingerprint([json.dumps(asked.content, sort_keys=True)])}"
         case Question():
             return f"choose: {make_fingerprint([option.text for option in asked.options])}"

@@ -18,7 +18,7 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Message
 from formal_llm.tools import tool
 from tests import tiny_models
-from tests.agents.chats import Scripted
+from tests.agents.chats import CHATS, Scripted
 
 both = threading.Barrier(2)
 
@@ -39,6 +39,8 @@ RAW = "1. A\n2. B"
 
 class Scoring(Scripted):
     """A script that tells log-probabilities."""
+
+    can = CHATS | {"score"}
 
     scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-4.0, 20), RAW: (-9.0, 7)}
 
@@ -81,6 +83,8 @@ def test_a_model_that_runs_here_scores_behind_the_run_so_far() -> None:
     class Local(Scripted):
         """Writes a script, and scores it as a real model does."""
 
+        can = CHATS | {"score"}
+
         def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
             asked.append((messages, texts))
             return own.log_probabilities(messages, texts)
@@ -91,13 +95,15 @@ def test_a_model_that_runs_here_scores_behind_the_run_so_far() -> None:
         made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(3, alpha=alpha)}).run("q")
         told, candidates = asked[-1]
         assert candidates == [*texts, RAW]
-        scores = {text: own.score(told, text) / ((5 + len(own.renderer.continuation_tokens(text))) ** alpha / 6**alpha)
-                  for text in candidates}  # fmt: skip
+        sums = dict(zip(candidates, own.log_probabilities(told, candidates), strict=True))
+        scores = {text: value / ((5 + tokens) ** alpha / 6**alpha) for text, (value, tokens) in sums.items()}
         assert made.text_of("Sum") == max(scores, key=scores.__getitem__)
 
 
 def test_a_server_that_cannot_tell_is_asked_which_is_the_best() -> None:
     class Cannot(Scripted):
+        can = CHATS | {"score"}
+
         def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
             return None
 

@@ -112,7 +112,7 @@ def test_grammar_and_llm_the_wrong_way_round() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 7, Task("who?"), GRAMMAR])
 def test_nobody_who_could_answer(wrong: object) -> None:
-    with pytest.raises(TypeError, match="an llm is a provider string, a function, or an object with choose"):
+    with pytest.raises(TypeError, match="an llm is a provider string, a function, or an object with answer"):
         Planner(GRAMMAR, llm=wrong)  # type: ignore[arg-type]
 
 

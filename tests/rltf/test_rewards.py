@@ -118,7 +118,7 @@ def test_what_is_raised_on_purpose_goes_through_with_a_note(error: Exception) ->
     with pytest.raises(type(error)) as caught:
         reward_of(broken).judge(TASK, PLAN)
     assert caught.value is error
-    assert "merge sharpen picture picture" in error.__notes__[0]
+    assert "picture / picture / sharpen / merge" in error.__notes__[0]
     assert TASK.description in error.__notes__[0]
 
 

@@ -18,7 +18,7 @@ from formal_llm.agents.decoding.steps import Step as Doing
 from formal_llm.agents.modular.binding import Call
 from formal_llm.agents.modular.journal import Given, RunJournal
 from formal_llm.agents.modular.modules import Module
-from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
+from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Decision, ModularRun, Progress, ProgressEvent, Role, RunBudget
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, Step, mark_lines, shorten_text
 from formal_llm.agents.modular.setup import Setup
@@ -35,11 +35,10 @@ from formal_llm.errors import (
     ResultsError,
     ToolError,
 )
-from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import GeneratedObject, ObjectLLM
-from formal_llm.llms.objects import Check, object_steps
-from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.objects import Check, WrittenObject, object_steps
+from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, closed, problem_in
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.kinds import TEXT, Value
@@ -308,20 +307,10 @@ class ModularRunner:
         schema: Schema,
         check: Check | None,
         again: Callable[[InvalidAnswer], None],
-    ) -> Generator[Doing, Any, GeneratedObject]:
+    ) -> Generator[Doing, Any, WrittenObject]:
         """What a model writes, asked for once more where it cannot be used; each request names its role."""
-        held, most = isinstance(self.setup.llms[role], ObjectLLM), self.setup.sizes.max_tokens
-        steps = object_steps(messages, schema, held=held, max_tokens=most, check=check, before_again=again)
-        came: Answer | Exception | None = None
-        while True:
-            try:
-                asked = resumed(steps, came)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]  # the value of a generator's return
-            try:
-                came = yield RoleRequest(asked, role)
-            except Exception as error:
-                came = error
+        request = TextRequest(messages, max_tokens=self.setup.sizes.max_tokens, schema=schema, role=role)
+        return (yield from object_steps(request, check=check, before_again=again))
 
     def _read_answer(
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool

@@ -6,25 +6,28 @@ import hashlib
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from formal_llm.errors import LLMError, ModelError, ResourceNotFound
-from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
-from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.constrained import TokenGrammars, TokenMask
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
-from formal_llm.llms.local.rendering import Renderer
-from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
+from formal_llm.llms.local.rendering import Prompted, Renderer
+from formal_llm.llms.local.text_scorer import PromptScorer, TextSettings, answered_by, text_scorer
 from formal_llm.llms.packaged import find_minilm, find_smollm2
-from formal_llm.llms.question import Question
+from formal_llm.llms.providers import resolve
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.schemas import check_schema
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
+from formal_llm.llms.text_request import CUT_OFF, Messages, Stream, TextRequest, chat
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 #: The placeholder for the bytes of an incomplete character.
@@ -113,9 +116,9 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
     return str(tokenizer.decode(list(new), skip_special_tokens=True))
 
 
-def _as_generated(text: str, usage: TokenUsage, ended: str | None) -> Generated:
+def _as_answer(text: str, usage: TokenUsage, ended: str | None) -> Answer:
     """Return a text that was written here, where only the limit of tokens ends one for no known reason."""
-    return Generated(text, usage, ended, CUT_OFF if ended is None else "")
+    return Answer((), None, text, usage, ended, CUT_OFF if ended is None else "")
 
 
 def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
@@ -127,8 +130,6 @@ def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     return ids or [int(begins or 0)]
 
 
-#: Changes scores: takes the tokens so far and the scores, one row for each text, and returns the new scores.
-Processor: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
 #: The settings that a provider string may have besides :class:`TextSettings`.
 _IN_TEXTS = {"dtype", "device", "local_files_only"}
 
@@ -138,14 +139,13 @@ class TransformersLLM(LocalLLM):
 
     The probability of an option is that of its whole answer, the number and the token that ends it, among the legal
     answers: nothing is generated, and 1 and 12 are distinguished. ``scoring`` selects other ways to score options. The
-    shared parts of questions are read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    shared parts of questions are read once (see :class:`~formal_llm.llms.local.text_scorer.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        settings: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``, ``batch_tokens``,
-            ``packing``, ``scoring``; see :class:`TextSettings`. The default scoring of adapters is that of their
-            training.
+        settings: ``style``, ``cue``, ``template_settings``, ``batch_tokens``, ``scoring``; see
+            :class:`TextSettings`. The default scoring of adapters is that of their training.
 
     Raises:
         MissingDependency: torch or transformers are not installed.
@@ -154,6 +154,7 @@ class TransformersLLM(LocalLLM):
 
     provider = "transformers"
     reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
+    can = frozenset({"choose", "write", "continue", "object", "grammar", "score"})
 
     def __init__(
         self,
@@ -215,7 +216,7 @@ class TransformersLLM(LocalLLM):
         return cls(model, **settings)  # type: ignore[arg-type]  # their values are checked where they are used
 
     @property
-    def wording(self) -> str:
+    def wording(self) -> str:  # type: ignore[override]
         """The preferred wording: without a list of options if only their texts are scored."""
         assert isinstance(self.scorer, PromptScorer)
         return UNLISTED if self.scorer.scoring in BY_TEXT else ""
@@ -226,48 +227,45 @@ class TransformersLLM(LocalLLM):
         assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """Write the next message of a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
+    def write(self, request: TextRequest) -> Answer:
+        """Write a text; with a temperature above 0 it is drawn with torch's random numbers.
 
-        With a temperature above 0 the text is drawn with torch's random numbers.
+        A model that is to keep a schema is shown it, and held to it token by token, as to a grammar.
 
         Raises:
-            LLMError: the chat is too long for the model.
+            LLMError: the request is too long for the model; or it continues a text, and the model is an
+                encoder-decoder, which does not.
         """
-        ids = self.renderer.tokens(chat(messages))
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
+        mask, stop = None, request.stop
+        if request.grammar is not None:
+            mask = self._grammars.hold_to_lark(request.grammar.lark)
+        elif request.schema is not None:
+            check_schema(request.schema)
+            mask, request = self._grammars.hold_to_schema(request.schema), request.show_schema()
+        ids = self._read_ids(request)
+        _, new = self._write_ids(
+            ids, max_tokens=request.max_tokens, stop=stop, temperature=request.temperature, mask=mask
+        )
+        tokenizer = self.scorer.tokenizer
+        text = after(tokenizer, ids, new) if request.continues else tokenizer.decode(new, skip_special_tokens=True)
+        return _as_answer(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """Continue a text without a template, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
+    @cached_property
+    def _grammars(self) -> TokenGrammars:
+        size = int(self.scorer.model.get_output_embeddings().weight.shape[0])
+        return TokenGrammars(self.scorer.tokenizer, size, self._ends)
 
-        Raises:
-            LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
-        """
-        ids = self._prompt_ids(prompt)
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        text = after(self.scorer.tokenizer, ids, new)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
-
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
-        ids = self.renderer.tokens(chat(messages))
+    def stream(self, request: TextRequest, /) -> Stream:
+        """Like :meth:`write`, piece by piece; closing the stream stops the writing. What is masked is one piece."""
+        if request.kind not in ("write", "continue"):
+            yield from super().stream(request)
+            return
+        ids = self._read_ids(request)
         before = [] if self.renderer.style == "seq2seq" else ids
-        yield from self._stream_tokens(ids, before, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, before, request.max_tokens, request.stop, request.temperature)
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
-        ids = self._prompt_ids(prompt)
-        yield from self._stream_tokens(ids, ids, max_tokens, stop, temperature)
+    def _read_ids(self, request: TextRequest) -> list[int]:
+        return self._prompt_ids(request.prompt) if request.continues else list(self.renderer.tokens(request.messages))
 
     def _stream_tokens(
         self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
@@ -288,7 +286,7 @@ class TransformersLLM(LocalLLM):
         if rest := cutter.close():
             yield rest
         ended = self._find_end(new, "", ()) if cutter.ended is None else cutter.ended
-        yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
+        yield _as_answer(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
@@ -296,41 +294,18 @@ class TransformersLLM(LocalLLM):
         return open_tokens(self.scorer.tokenizer, prompt)
 
     def _find_end(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
-        """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
+        """Return what ended a text, see :class:`~formal_llm.llms.Answer`."""
         found = first_stop(text, stop)
         if found is not None:
             return found[1]
+        return "" if new and new[-1] in self._ends else None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The tokens that end a text."""
         ends = getattr(self.scorer.model.generation_config, "eos_token_id", None)
-        stops = {ends} if isinstance(ends, int) else set(ends or ())
-        return "" if new and new[-1] in stops else None
-
-    def write_tokens(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int = 512,
-        stop: Sequence[str] = (),
-        temperature: float = 0.0,
-        processor: Processor | None = None,
-        beams: int = 1,
-    ) -> tuple[int, list[int]]:
-        """Like :meth:`generate`, in tokens: return how many were read, and the written ones, including the final one.
-
-        Args:
-            messages: the chat; a single text stands for a message of the user.
-            max_tokens: the maximum number of tokens to write.
-            stop: texts after which the writing ends.
-            temperature: 0 for the most probable tokens.
-            processor: changes the scores of the next tokens, given those so far, for example as a mask.
-            beams: the number of beams; 1 for a single text.
-
-        Raises:
-            LLMError: the chat is too long for the model, or the processor raised the error.
-        """
-        return self._write_ids(
-            self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
-            processor=processor, beams=beams,
-        )  # fmt: skip
+        ends = self.scorer.tokenizer.eos_token_id if ends is None else ends
+        return [ends] if isinstance(ends, int) else list(ends or ())
 
     def _write_ids(
         self,
@@ -339,8 +314,7 @@ class TransformersLLM(LocalLLM):
         max_tokens: int,
         stop: Sequence[str],
         temperature: float,
-        processor: Processor | None = None,
-        beams: int = 1,
+        mask: TokenMask | None = None,
         streamer: object = None,
     ) -> tuple[int, list[int]]:
         import torch
@@ -350,8 +324,7 @@ class TransformersLLM(LocalLLM):
         options: dict[str, object] = (
             {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
         )
-        options |= {"logits_processor": [processor]} if processor is not None else {}
-        options |= {"num_beams": beams} if beams > 1 else {}
+        options |= {"logits_processor": [mask]} if mask is not None else {}
         options |= {"streamer": streamer} if streamer is not None else {}
         if stop:
             options |= {"stop_strings": list(stop), "tokenizer": tokenizer}
@@ -367,52 +340,39 @@ class TransformersLLM(LocalLLM):
                 attention_mask=torch.ones_like(prompt),
                 max_new_tokens=max_tokens,
                 pad_token_id=padding,
+                eos_token_id=self._ends or None,
                 **options,
             )
         return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
-    def score(self, messages: Messages, continuation: str) -> float:
-        """Return the natural log-probability that exactly ``continuation`` comes next, without the token that ends it.
+    def log_probabilities(self, messages: Messages, texts: Sequence[str], /) -> list[tuple[float, int]]:
+        """Return how probable it is that exactly each text comes next, see :class:`ScoringLLM`.
 
         Args:
             messages: the chat; a single text stands for a message of the user.
-            continuation: the text, at least one token long.
+            texts: the texts, at least one token long each.
+
+        Returns:
+            For each text the natural logarithm of its probability, without the token that ends it, and its tokens.
 
         Raises:
             LLMError: both together are too long for the model.
-            ValueError: the continuation has no token.
+            ValueError: a text has no token.
         """
-        return self._score_continuation(messages, continuation)[0]
-
-    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
-        """Like :meth:`score`, for several texts, each with its number of tokens.
-
-        Raises:
-            LLMError, ValueError: see :meth:`score`.
-        """
-        return [self._score_continuation(messages, text) for text in texts]
-
-    def _score_continuation(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
-        model, renderer = self.scorer.model, self.renderer
+        assert isinstance(self.scorer, PromptScorer)
+        renderer = self.renderer
         with self._lock, torch.no_grad():
-            before, ids = list(renderer.tokens(chat(messages))), renderer.continuation_tokens(continuation)
-            if not ids:
-                raise ValueError("the continuation has no token")
-            if renderer.longest is not None and len(before) + len(ids) > renderer.longest:
-                raise LLMError(f"chat and continuation have {len(before) + len(ids):,} tokens; the model reads fewer")
-            device = model.get_input_embeddings().weight.device
-            if renderer.style == "seq2seq":
-                start = int(model.config.decoder_start_token_id)
-                logits = model(
-                    input_ids=torch.tensor([before], device=device),
-                    decoder_input_ids=torch.tensor([[start, *ids[:-1]]], device=device),
-                ).logits[0]
-            else:
-                logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
-            logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
+            before = renderer.tokens(chat(messages))
+            written = [renderer.continuation_tokens(text) for text in texts]
+            if not all(written):
+                raise ValueError("a text has no token")
+            longest = len(before) + max(map(len, written), default=0)
+            if renderer.longest is not None and longest > renderer.longest:
+                raise LLMError(f"chat and continuation have {longest:,} tokens; the model reads fewer")
+            scores = self.scorer.score([Prompted(before, AnswerTree.of([ids])) for ids in written])
+        return [(float(score), len(ids)) for score, ids in zip(scores, written, strict=True)]
 
     def _measure_length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)

@@ -11,8 +11,8 @@ from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.llm import Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.llm import Asking, attempts
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
@@ -32,7 +32,6 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
-    from formal_llm.planning.drivers.draft import Drafting
 
 
 class PlansMany:
@@ -127,6 +126,8 @@ class PlansMany:
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
+#: With more steps than this, a draft is asked for only where ``search`` says so: the request shows all of them.
+_SHOWN_STEPS = 200
 #: The result of carrying out a plan.
 R = TypeVar("R")
 
@@ -138,7 +139,6 @@ class PlannerSettings(SharedSettings, total=False):
     search: Search | None
     seed: int
     length_penalty: float
-    drafting: Drafting | None
     tries: int
     max_states: int
     solver: bool
@@ -164,12 +164,12 @@ class Planner(PlansMany):
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
             ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
             :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
-            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
+            (``minilm-planner``) if the rules can be weighed; ``"draft"`` for one that writes (hosted models) if there
+            are at most 200 steps; otherwise ``"greedy"``, the search of Formal-LLM.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
-        drafting: for ``"draft"``: when to request another draft.
         wording: how questions are phrased; by default :class:`Wording`, shortened for models that prefer it.
         pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
             question with more options is split into several. None for no bound.
@@ -205,7 +205,6 @@ class Planner(PlansMany):
         search: Search | None = None,
         seed: int = 0,
         length_penalty: float = 0.0,
-        drafting: Drafting | None = None,
         wording: Wording | None = None,
         pages: Pages | int | None = None,
         budget: Budget | None = None,
@@ -225,8 +224,6 @@ class Planner(PlansMany):
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
-        if drafting is not None and search != "draft":
-            raise ValueError(f"a drafting is for search='draft', not for {search!r}")
         if not patience >= 0:
             raise ValueError(f"patience counts seconds from 0, not {patience}")
         if tries < 1:
@@ -234,14 +231,13 @@ class Planner(PlansMany):
         (budget or Budget()).check(prices)
         self.source = source_of(source)
         self.llm = resolve(llm)
-        if search == "draft" and not isinstance(self.llm, TextLLM):
+        if search == "draft" and "write" not in self.llm.can:
             raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
         self.limits = limits or Limits()
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
         self.search: Search | None = search
         self.length_penalty = length_penalty
-        self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = wording or adapt_wording(Wording(), self.llm)
@@ -335,16 +331,16 @@ class Planner(PlansMany):
 
         walk = self.start(task)
         weigh_steps(walk.table)  # before anything is asked
-        return driven(ask_weights(walk, partial(self._ask_question, walk)), partial(answered, self.llm))
+        return driven(ask_weights(walk, partial(self._ask_question, walk)), self.llm.ask)
 
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM and search until the plan is finished."""
-        driven(self.steps(walk), partial(answered, self.llm))
+        driven(self.steps(walk), self.llm.ask)
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
         """Drive a walk as :meth:`drive` does, without blocking the event loop."""
-        await adriven(self.steps(walk), partial(aanswered, self.llm))
+        await adriven(self.steps(walk), self.llm.aask)
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
@@ -376,17 +372,21 @@ class Planner(PlansMany):
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
-        knows = getattr(self.llm, "knows_steps", None) if self.search is None else None
+        knows = self.llm.knows_steps if self.search is None else None
         if self.search == "exact" or knows is not None:
             from formal_llm.planning.drivers.exact import find_steps, plan_at_once  # numpy, unlike other searches
 
             if knows is None or knows(find_steps(walk.table)):
                 return plan_at_once(walk, ask, or_greedy=self.search is None)
-        if self.search == "draft":
+        if self.search == "draft" or (self.search is None and self._may_draft(walk)):
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
-            return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
+            return draft_and_mend(walk, ask, on_event=self.on_event)
         return greedy(walk, ask)
+
+    def _may_draft(self, walk: Walk) -> bool:
+        """Whether the LLM plans best by drafts, and the steps can be shown."""
+        return self.llm.drafts and len(list(walk.table.vocabulary.terminals)) <= _SHOWN_STEPS
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""

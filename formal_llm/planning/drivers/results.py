@@ -89,13 +89,13 @@ def run_of(planner: Planner) -> dict[str, str]:
     Labels and texts are part of it, since the questions contain them.
     """
     llm = planner.llm
-    identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
+    identity = llm.identity or {"llm": llm.name or type(llm).__name__}
     pages = planner.pages and planner.pages.cache_key
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
     rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _list_rule_texts(table)]
     rules.append(table.vocabulary.order)
     identity_text = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
-    return {"llm": identity["llm"], "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
+    return {"llm": str(identity["llm"]), "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
 
 
 def _list_rule_texts(table: ChoiceTable) -> list[object]:

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
-from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.loading import (
     SCORED,
@@ -25,9 +24,9 @@ from formal_llm.llms.local.loading import (
     model_and_settings,
     scoring_of,
     settings_of,
-    written_out,
 )
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.providers import resolve
 from formal_llm.llms.question import Question
 from tests import tiny_models
 
@@ -72,7 +71,6 @@ def change(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-@pytest.mark.filterwarnings("ignore:.*reads each prompt by itself")
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "bloom", "mamba", "t5", "bart"])
 def test_what_was_saved_is_loaded(
     kind: str, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
@@ -83,7 +81,7 @@ def test_what_was_saved_is_loaded(
     assert isinstance(llm, TransformersLLM)
     asked = [Question("Which?", ["a", "b", "c"]), Question("Which one then?", [f"tool {n}" for n in range(12)])]
     here = TransformersLLM.of(network(kind), spoken(chat=True))
-    for one, other in zip(llm.choose_many(asked), here.choose_many(asked), strict=True):
+    for one, other in zip(llm.answer_all(asked), here.answer_all(asked), strict=True):
         assert one.numbers == other.numbers
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
     assert llm.renderer.style == ("seq2seq" if kind in ("t5", "bart") else "chat")
@@ -93,9 +91,9 @@ def test_what_was_saved_is_loaded(
 def test_encoders(bert_folder: Path, tmp_path: Path, spoken: Callable[..., Any]) -> None:
     asked = Question("Which?", ["a", "b", "c"])
     llm = resolve(f"encoder:{bert_folder}")
-    assert isinstance(llm, EncoderLLM) and sum(llm.choose(asked).probabilities.values()) == pytest.approx(1)
+    assert isinstance(llm, EncoderLLM) and sum(llm.ask(asked).probabilities.values()) == pytest.approx(1)
     tiny_models.save(tmp_path, tiny_models.encoder(labels=1), spoken())
-    assert EncoderLLM(str(tmp_path)).choose(asked).numbers  # its head is left out
+    assert EncoderLLM(str(tmp_path)).ask(asked).numbers  # its head is left out
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -110,7 +108,7 @@ def test_on_a_cpu_numbers_are_float32_also_with_a_device_map(llama_folder: Path)
     for placement in (Placement(), Placement(device_map="auto"), Placement(device_map={"": "cpu"})):
         assert load(str(llama_folder), "text", placement)[0].dtype == torch.float32
     llm = TransformersLLM(str(llama_folder), device_map="auto")
-    assert llm.choose(Question("Which?", ["a", "b"])).numbers
+    assert llm.ask(Question("Which?", ["a", "b"])).numbers
 
 
 def test_unknown_numbers_and_devices(llama_folder: Path) -> None:
@@ -241,7 +239,7 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_heavy_libraries_are_imported_when_they_are_needed() -> None:
     code = (
-        "import sys, formal_llm\nfrom formal_llm.llms.llm import resolve\n"
+        "import sys, formal_llm\nfrom formal_llm.llms import resolve\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
         "import formal_llm.llms.local.model\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
@@ -274,7 +272,7 @@ def test_a_provider_string_sets_what_the_template_reads(tmp_path: Path, llama: A
     tokenizer.chat_template += "{% if not enable_thinking %}<think></think>{% endif %}"
     folder = tiny_models.save(tmp_path, llama, tokenizer)
     for value, ending in (("true", "assistant\n"), ("false", "<think></think>")):
-        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&row_tokens=64")
+        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&batch_tokens=64")
         assert isinstance(llm, TransformersLLM)
         assert llm.renderer.text(Question("Which?", ["a", "b"]).messages).endswith(ending)
         assert llm.name == folder
@@ -377,24 +375,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches" / "formal-llm" / "gguf"
-
-
-def test_it_is_written_out_once(file: Path, cache: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import transformers
-
-    folder = written_out(file, torch.float32)
-    assert folder.parent == cache and [one.name for one in cache.iterdir()] == [folder.name]
-    assert "tiny.gguf is written out once" in caplog.text
-    caplog.clear()
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)  # not asked again
-    assert written_out(file, torch.float32) == folder
-    assert not caplog.text
-
-
 def test_the_weights_are_those_of_the_file(file: Path) -> None:
     import transformers
 
@@ -410,25 +390,16 @@ def test_the_weights_are_those_of_the_file(file: Path) -> None:
 
 def test_it_answers(file: Path) -> None:
     llm = TransformersLLM(str(file))
-    answer = llm.choose(Question("Which?", ["a", "b", "c"]))
+    answer = llm.ask(Question("Which?", ["a", "b", "c"]))
     assert answer.probabilities is not None and sum(answer.probabilities.values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("text", [b"", b"PK\x03\x04", b"GGUF", b"GGUF" + b"\x03" + b"\0" * 200])
-def test_what_is_no_such_file(tmp_path: Path, cache: Path, text: bytes) -> None:
+def test_what_is_no_such_file(tmp_path: Path, text: bytes) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(text)
     with pytest.raises(ModelError, match=r"broken\.gguf"):
         load(str(broken))
-    assert not cache.exists() or not list(cache.iterdir())  # nothing half made is left
-
-
-def test_a_cache_that_cannot_be_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    with pytest.raises(ModelError, match="XDG_CACHE_HOME"):
-        written_out(file, torch.float32)
 
 
 def test_no_such_file(tmp_path: Path) -> None:

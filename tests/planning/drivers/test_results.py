@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from formal_llm import CFG, Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, ResultsError, RunStopped
 from formal_llm.llms import TokenUsage
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_atomically, write_line
@@ -35,7 +36,7 @@ RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
 
 def outcomes() -> list[Outcome]:
     def answer(question: Question) -> Answer | int:
-        return 99 if question.task == "task 5" else WeightedLLM(3).choose(question)
+        return 99 if question.task == "task 5" else WeightedLLM(3).ask(question)
 
     tasks: list[str | Task] = [*TASKS]
     tasks[7] = Task("task 7", limits=Limits({"c": 0}))
@@ -226,7 +227,7 @@ def test_tasks_with_another_goal_or_other_limits_are_refused(tmp_path: Path) -> 
             results.check_tasks(tasks[:1])
 
 
-class Server:
+class Server(LLM):
     """Answers 1 as often as said, then gives bad answers, then is down; counts what it was asked."""
 
     name = "server"
@@ -234,7 +235,7 @@ class Server:
     def __init__(self, answers: int, bad: int = 0) -> None:
         self.answers, self.bad, self.asked = answers, bad, 0
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         if self.asked <= self.answers:
             return Answer((1,), {1: 0.75, 2: 0.25}, usage=TokenUsage(1, 10, 2))
@@ -445,13 +446,13 @@ RULES = CFG.from_string("S -> wash S | iron S | fold\n%limit 1")
 ONE, OTHER = Question("1: a\n2: b", ["a", "b"]), Question("1: c\n2: d", ["c", "d"])
 
 
-class Paid:
+class Paid(LLM):
     """Takes the first option for a request, and fails after some."""
 
     def __init__(self, most: int = 1_000, illegal: int = 0) -> None:
         self.asked, self.most, self.illegal = 0, most, illegal
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         if self.asked >= self.most:
             raise LLMError("broken")
         self.asked += 1
@@ -559,10 +560,10 @@ def test_a_run_that_breaks_pays_for_no_answer_twice(path: Path, tasks: list[str]
 
 def test_a_run_that_is_stopped_hands_out_what_is_under_way(path: Path, tasks: list[str]) -> None:
     class Stopping(Paid):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             if self.asked == 2:
                 keeping.stop.set()
-            return super().choose(question)
+            return super().answer(question)
 
     with closing(AnswerJournal(path, "r")) as journal:
         keeping = Keeping(journal)

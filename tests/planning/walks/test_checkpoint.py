@@ -67,7 +67,7 @@ def test_probabilities_survive_a_snapshot() -> None:
     walk = Walk(CHAIN, "t", limits=Limits({"a": 3, "b": 3}))
     for number in (1, 2, 1):
         assert walk.question is not None
-        walk.answer(Answer((number,), model.choose(walk.question).probabilities))
+        walk.answer(Answer((number,), model.ask(walk.question).probabilities))
     data = json.dumps(walk.snapshot())
     copy = Walk.restore(data, CHAIN.with_limits(Limits({"a": 3, "b": 3})))
     assert copy.log_probability == walk.log_probability
@@ -213,7 +213,7 @@ def test_a_changed_snapshot_is_refused_or_leads_to_a_valid_plan(cfg: CFG, seed: 
         try:
             while (question := copy.question) is not None:
                 assert legal_answers(question) > 1
-                copy.answer(RandomLLM(rng.randrange(99)).choose(question))
+                copy.answer(RandomLLM(rng.randrange(99)).ask(question))
                 if rng.random() < 0.1:
                     with suppress(WalkError):  # a dead end may have undone the only answer
                         copy.back()

@@ -139,7 +139,7 @@ def test_where_nothing_is_decided_in_time_going_back_still_ends_at_words(
     try:
         walk = Walk(table, budget=Budget(steps=steps, questions=200))
         while (question := walk.question) is not None:
-            walk.answer(llm.choose(question))
+            walk.answer(llm.ask(question))
     except BudgetExceeded as error:
         if error.kind == "steps":  # all ways were gone, and there is none
             assert ChoiceTable.of(cfg).lookahead.completable(steps=steps).value == "no"

@@ -176,7 +176,7 @@ def test_free_text_is_read_verified_and_paid_for(made: Any, tmp_path: Path) -> N
     assert plan["steps"] == ["Use Colorization", "Return the result"]
     assert plan["usage"]["input_tokens"] == 100
     assert not other["valid"]
-    assert "Colorization cannot stand at place 1" in other["reason"]
+    assert "Colorization cannot stand at place 2" in other["reason"]
     zero, few = writer.prompts[0], writer.prompts[2]
     task = "Given grayscale image, how to return the regular image step by step?"
     # Some tools are not there, so those that are there are told.
