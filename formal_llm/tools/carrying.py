@@ -6,15 +6,18 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
 from formal_llm.automata import PDA
 from formal_llm.errors import Cancelled, ExecutionError, InputError, ToolError
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.calling import Caller, error_line
+from formal_llm.tools.filling import fill_arguments
 from formal_llm.tools.kinds import Kind, Value
 from formal_llm.tools.order import Clock, SystemClock, Timekeeper
 from formal_llm.tools.result import OnProgress, Progress, ProgressEvent, Result, StepResult, StepState
@@ -46,6 +49,7 @@ class PlanRun:
         index: its position among the plans that are executed together.
         timekeeper: keeps the timetable of its rules; None if there is none.
         uses: how many steps still take each result, by the position of its step.
+        usage: what a model that writes arguments has used.
         outcomes: what became of each step, by its position.
         ended: set when a step of the group that is under way has ended, by its position.
     """
@@ -56,13 +60,14 @@ class PlanRun:
     uses: Counter[int]
     outcomes: dict[int, CallOutcome]
     ended: dict[int, asyncio.Event] = field(default_factory=dict)
+    usage: TokenUsage = NO_TOKENS
 
 
 class PlansRun:
     """Carries out several plans at once, each in its own order.
 
     Args:
-        caller, store, clock, wait: of the executor.
+        caller, store, llm, clock, wait: of the executor.
         workers: the maximum number of calls at once.
         batch_size: the maximum number of calls passed at once to a tool that can process several together.
         keep: whether results keep all their values, or only the last one.
@@ -74,6 +79,7 @@ class PlansRun:
         self,
         caller: Caller,
         store: Store,
+        llm: LLM | None,
         clock: Clock | None,
         *,
         wait: bool,
@@ -85,6 +91,7 @@ class PlansRun:
     ) -> None:
         self._caller = caller
         self._store = store
+        self._llm = llm
         self._clock, self._wait = clock, wait
         self._batch_size = batch_size
         self._keep = keep
@@ -178,8 +185,19 @@ class PlansRun:
         return outcome
 
     async def _call_tool(self, run: PlanRun, step: PlannedStep, tool: Tool) -> CallOutcome:
-        inputs = [self._take(run, one, kind, tool) for one, kind in zip(step.arguments, tool.inputs, strict=True)]
         parameters = tool.signature.by_name
+        filled: Mapping[str, Value] = {}
+        if step.asked:
+            assert self._llm is not None
+            known = [*_list_known(run)]
+            filled, used = await asyncio.to_thread(
+                fill_arguments, self._llm, run.steps.plan.task, tool, step.asked, known
+            )
+            run.usage += used
+        inputs = [
+            filled[one.name] if value is None else self._take(run, value, one.kind, tool)
+            for value, one in zip(step.arguments, tool.signature.required, strict=True)
+        ]
         named = {name: self._take(run, one, parameters[name].kind, tool) for name, one in step.named.items()}
         key = step_key(tool, inputs, named)
         if key is None:
@@ -201,7 +219,7 @@ class PlansRun:
             assert taken is not None
             value = taken
             run.uses[argument] -= 1
-            if not run.uses[argument] and not self._keep:
+            if not run.uses[argument] and not self._keep and self._llm is None:
                 run.outcomes[argument] = replace(run.outcomes[argument], value=None)
         try:
             return value if value.kind == kind else Value(kind, kind.accept(value.copy()))
@@ -265,7 +283,17 @@ class PlansRun:
                 )
             )  # fmt: skip
             cost += step.tool.cost if step.tool is not None and outcome.state == "executed" else 0
-        return Result(run.steps.plan, tuple(steps), error, seconds, cost)
+        return Result(run.steps.plan, tuple(steps), error, seconds, cost, run.usage)
+
+
+def _list_known(run: PlanRun) -> Iterator[tuple[str, Value]]:
+    """Yield the inputs of a plan and its results so far, with their names."""
+    for name, values in run.steps.given.values.items():
+        yield from ((name, value) for value in values)
+    for step in run.steps:
+        outcome = run.outcomes.get(step.position)
+        if step.tool is not None and outcome is not None and outcome.value is not None:
+            yield step.tool.returns or step.name, outcome.value
 
 
 class _Batches:

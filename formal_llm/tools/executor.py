@@ -11,6 +11,7 @@ from typing import Protocol, TypedDict
 
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import ExecutionError
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.calling import Caller, CallLimits, run_blocking
@@ -166,6 +167,8 @@ class Executor(PlanExecutor):
         batch_size: the maximum number of calls passed at once to a tool that can process several together.
         window: the number of plans that :meth:`run_many` processes, and keeps in memory, at the same time.
         max_hung: the number of hanging calls to abandon before tools that hang are no longer called.
+        arguments: the model that writes the arguments that a step of a sequence does not find, as a provider string or
+            an :class:`~formal_llm.llms.LLM`; None for an error before the first call.
         clock: the time by which gaps and windows are kept; default: that of this machine.
         wait: whether to keep them at all. Without it nothing is waited for, and no step is late; the schedule that the
             rules give is :attr:`Plan.schedule`.
@@ -188,6 +191,7 @@ class Executor(PlanExecutor):
         batch_size: int = 16,
         window: int = 256,
         max_hung: int = 32,
+        arguments: LLMLike | None = None,
         clock: Clock | None = None,
         wait: bool = True,
     ) -> None:
@@ -202,6 +206,7 @@ class Executor(PlanExecutor):
         self.workers = workers
         self.batch_size = batch_size
         self.clock, self.wait = clock, wait
+        self.llm = None if arguments is None else resolve(arguments)
         self._caller = Caller(CallLimits(timeout, retries, retry_wait, max_bytes, max_hung))
         disk = cache if cache is None or isinstance(cache, DiskCache) else DiskCache(cache)
         self._store = Store(memory, disk)
@@ -214,11 +219,11 @@ class Executor(PlanExecutor):
     def _execute_rows(
         self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
     ) -> list[Result]:
-        plans = read_rows(self.toolkit, rows)
+        plans = read_rows(self.toolkit, rows, fills=self.llm is not None)
 
         async def run_plans() -> list[Result]:
             run = PlansRun(
-                self._caller, self._store, self.clock, wait=self.wait, workers=self.workers,
+                self._caller, self._store, self.llm, self.clock, wait=self.wait, workers=self.workers,
                 batch_size=self.batch_size, keep=keep, cancel=cancel, on_progress=on_progress,
             )  # fmt: skip
             return await run.run_plans(plans)
@@ -239,17 +244,18 @@ class ExecutorSettings(TypedDict, total=False):
     batch_size: int
     window: int
     max_hung: int
+    arguments: LLMLike | None
     clock: Clock | None
     wait: bool
 
 
-def read_rows(toolkit: ToolSet, rows: Sequence[Row]) -> list[tuple[int, PlannedSteps]]:
+def read_rows(toolkit: ToolSet, rows: Sequence[Row], *, fills: bool = False) -> list[tuple[int, PlannedSteps]]:
     """Return the steps of plans, checked.
 
     Raises:
         ToolkitError, InputError: a plan cannot be executed at all.
     """
-    reader, plans = StepReader(toolkit.tools), []
+    reader, plans = StepReader(toolkit.tools, fills=fills), []
     typed: dict[int, Given] = {}  # one mapping for many plans is checked once
     for index, plan, inputs in rows:
         if id(inputs) not in typed:

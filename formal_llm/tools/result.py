@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from formal_llm.errors import ExecutionError
+from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.kinds import Value
 
@@ -49,6 +50,7 @@ class Result:
         error: the error; None if there was none.
         seconds: the total time of the execution.
         cost: the total cost of the executed tools.
+        usage: what a model that wrote arguments has used.
     """
 
     plan: Plan
@@ -56,6 +58,7 @@ class Result:
     error: ExecutionError | None = None
     seconds: float = 0.0
     cost: float = 0.0
+    usage: TokenUsage = NO_TOKENS
 
     @property
     def last(self) -> StepResult | None:

@@ -29,6 +29,7 @@ class PlannedStep:
         given: the value of an input.
         arguments: what the tool takes for its inputs, in order.
         named: what it takes for parameters with a default.
+        asked: the parameters for which a model writes values: those that are None among the arguments.
     """
 
     position: int
@@ -36,8 +37,9 @@ class PlannedStep:
     label: str
     tool: Tool | None = None
     given: Value | None = None
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[Argument | None, ...] = ()
     named: Mapping[str, Argument] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
 
     @property
     def is_decision(self) -> bool:
@@ -56,6 +58,7 @@ class PlannedSteps:
 
     plan: Plan
     groups: tuple[tuple[PlannedStep, ...], ...]
+    given: Given
 
     def __iter__(self) -> Iterator[PlannedStep]:
         return (step for group in self.groups for step in group)
@@ -99,10 +102,12 @@ class StepReader:
 
     Args:
         tools: the tools by name.
+        fills: whether a model fills the arguments that are not found.
     """
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, tools: Mapping[str, Tool], *, fills: bool = False) -> None:
         self._tools = tools
+        self._fills = fills
         self._groups: dict[int, tuple[Plan, tuple[range, ...]]] = {}
 
     def read_plan(self, plan: Plan, given: Given) -> PlannedSteps:
@@ -127,7 +132,7 @@ class StepReader:
             shared = [step.given is not None or (step.tool is not None and step.tool.pure) for step in steps]
             needs = [{places[position] for position in step.takes} for step in steps]
             kept = self._groups[id(plan)] = plan, tuple(order.find_groups(shared, needs))
-        return PlannedSteps(plan, tuple(tuple(steps[group.start : group.stop]) for group in kept[1]))
+        return PlannedSteps(plan, tuple(tuple(steps[group.start : group.stop]) for group in kept[1]), given)
 
     # -- nested calls ---------------------------------------------------------------------------------------------
 
@@ -181,16 +186,16 @@ class StepReader:
                 near = did_you_mean(name, self._tools)
                 problems.append(f"no tool for the step {name}" + (f" (did you mean {near}?)" if near else ""))
             else:
-                finder = _ArgumentFinder(f"step {len(steps) + 1} ({name})", results, given, problems)
+                finder = _ArgumentFinder(f"step {len(steps) + 1} ({name})", results, given)
                 found = {one.name: finder.find_argument(one) for one in tool.signature.parameters}
                 arguments = tuple(found[one.name] for one in tool.signature.required)
-                named = {one.name: found[one.name] for one in tool.signature.parameters if not one.required}
-                steps.append(
-                    PlannedStep(
-                        position, name, leaf.label, tool, None, tuple(one for one in arguments if one is not None),
-                        {key: one for key, one in named.items() if one is not None},
-                    )
-                )  # fmt: skip
+                asked = tuple(one.name for one in tool.signature.required if found[one.name] is None)
+                named = {
+                    one.name: value for one in tool.signature.parameters
+                    if not one.required and (value := found[one.name]) is not None
+                }  # fmt: skip
+                problems += finder.wrong + ([] if self._fills else finder.missing)
+                steps.append(PlannedStep(position, name, leaf.label, tool, None, arguments, named, asked))
                 results[tool.returns or name] = position, tool.output
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
@@ -200,9 +205,11 @@ class StepReader:
 class _ArgumentFinder:
     """Finds the arguments of one step of a sequence; what it does not find is a problem."""
 
-    def __init__(self, step: str, results: Mapping[str, tuple[int, Kind]], given: Given, problems: list[str]) -> None:
+    def __init__(self, step: str, results: Mapping[str, tuple[int, Kind]], given: Given) -> None:
         self._step = step
-        self._problems = problems
+        #: The problems that a model can solve, and the others.
+        self.missing: list[str] = []
+        self.wrong: list[str] = []
         #: What there is, under its name: an input, or the result of an earlier step.
         self._there: list[tuple[str, Argument, Kind]] = [
             (name, value, value.kind) for name, values in given.values.items() for value in values
@@ -218,14 +225,14 @@ class _ArgumentFinder:
             found = [one for one in self._there if fits(one[2], wanted)]
         if len(found) == 1 and not wrong:
             return found[0][1]
-        if found or parameter.required:
+        start = f"{self._step}: no value for {parameter.name}: "
+        if wrong:
+            self.wrong.append(f"{start}it is a value of kind {wrong[0]}, not {wanted}")
+        elif found or parameter.required:
             names = ", ".join(dict.fromkeys(name for name, _, _ in found or self._there)) or "nothing"
+            what = f"{names} would fit" if found else f"there is {names}, no {wanted}"
             way_out = f"name an input {parameter.name}, or the result of a tool with returns={parameter.name!r}"
-            problem = (
-                f"it is a value of kind {wrong[0]}, not {wanted}" if wrong else
-                f"{names} would fit; {way_out}" if found else f"there is {names}, no {wanted}; {way_out}"
-            )  # fmt: skip
-            self._problems.append(f"{self._step}: no value for {parameter.name}: {problem}")
+            self.missing.append(f"{start}{what}; {way_out}")
         return None
 
 

@@ -35,12 +35,12 @@ def test_terminals_without_tool() -> None:
     less = ALL.without("denoising", "captioning")
     with pytest.raises(ToolkitError) as caught:
         less.check(PACK.cfg, KINDS)
-    assert caught.value.problems == ("no tool for the terminal denoising", "no tool for the terminal captioning")
+    assert caught.value.problems == ("no tool for the step denoising", "no tool for the step captioning")
     less.check(PACK.cfg, KINDS, missing=True)
     less.check(PACK.cfg, KINDS, missing=["denoising", "captioning"])
     with pytest.raises(ToolkitError, match="captioning"):
         less.check(PACK.cfg, KINDS, missing=["denoising"])
-    with pytest.raises(ToolkitError, match="no tool for the terminal input_text"):
+    with pytest.raises(ToolkitError, match="no tool for the step input_text"):
         ALL.check(PACK.cfg, KINDS, inputs=["input_image"])
     typo = Toolkit([*ALL.without("denoising"), fake("denoisin", (IMAGE,), IMAGE)])
     with pytest.raises(ToolkitError, match="did you mean denoisin"):
