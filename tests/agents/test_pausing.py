@@ -40,7 +40,7 @@ def search(query: str) -> str:
     return f"found {query}"
 
 
-@tool
+@tool("add", pure=True)
 def add(a: int, b: int = 1) -> int:
     """Adds."""
     done.append(f"add {a} {b}")

@@ -150,7 +150,7 @@ def test_a_model_writes_the_arguments_that_are_not_found() -> None:
     assert result.output == 6
     assert len(llm.requests) == 2
     assert '- look: {"risk":3}' in llm.requests[0].prompt
-    with pytest.raises(ToolError, match="book .*got no arguments from the model") as caught:
+    with pytest.raises(ToolError, match=r"book .*got no arguments from the model") as caught:
         executor.run(plan, {"host": "web"})
     assert caught.value.reason == "arguments"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -70,4 +71,4 @@ def test_over_mcp() -> None:
 
 
 def test_in_a_process_of_its_own() -> None:
-    assert isolated("formal_llm.agents.tools.toolkit:calculate")("2^10") == "1024"
+    assert asyncio.run(isolated("formal_llm.agents.tools.toolkit:calculate")("2^10")) == "1024"
