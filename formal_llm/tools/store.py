@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from formal_llm.errors import InputError
-from formal_llm.tools.cache import CachedValue, DiskCache
+from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.kinds import Kind, Value
 from formal_llm.tools.tool import Tool
 
@@ -72,11 +72,11 @@ class Store:
                 self._held.move_to_end(key)
                 self.stats.from_memory += 1
                 return self._held[key][0]
-        if self.cache is None or (entry := self.cache.get(key)) is None or entry.kind != kind.name:
+        payload = None if self.cache is None else self.cache.get(key)
+        if self.cache is None or payload is None:
             return None
-        value = Value(kind, key=entry.content, payload=entry.payload)
         try:
-            value.get()
+            value = Value(kind, kind.read(payload))
         except InputError:  # the bytes are not such a value: written by another program or version
             self.cache.remove(key)
             return None
@@ -92,7 +92,7 @@ class Store:
             return
         self._hold_value(key, value)
         if self.cache is not None:
-            self.cache.put(key, CachedValue(value.kind.name, value.key, value.dump()))
+            self.cache.put(key, value.dump())
 
     def _hold_value(self, key: str, value: Value) -> None:
         size = value.size

@@ -8,7 +8,6 @@ import pytest
 
 from formal_llm import CFG, Planner
 from formal_llm.tools import TEXT, DiskCache, Executor, Kind, Tool, Toolkit, Value
-from formal_llm.tools.cache import CachedValue
 from formal_llm.tools.store import Store, step_key
 
 CHAIN = CFG.from_string("%order prefix\nT -> upper doc")
@@ -21,12 +20,10 @@ def test_an_entry_of_somebody_else_is_computed_anew(tmp_path: Path, content: byt
     Executor(kit, cache=tmp_path).run(plan, {"doc": "a"})
     (file,) = tmp_path.rglob("*.value")
     cache = DiskCache(tmp_path)
-    cache.put(file.stem, CachedValue("text", "whatever", content))
+    cache.put(file.stem, content)
     executor = Executor(kit, cache=tmp_path)
     assert executor.run(plan, {"doc": "a"}).output == "A"
     assert executor.stats.executed == 1
-    cache.put(file.stem, CachedValue("image", "whatever", b"A"))
-    assert Executor(kit, cache=tmp_path).run(plan, {"doc": "a"}).output == "A"
 
 
 def test_the_key_is_the_tool_its_version_and_the_content(tmp_path: Path) -> None:
@@ -66,10 +63,10 @@ def test_what_cannot_be_read_from_disk_is_not_known(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     store = Store(1000, cache)
     for payload, stays in ((b"odd", False), (b"large", True)):
-        cache.put("k", CachedValue("blob", "c", payload))
+        cache.put("k", payload)
         assert store.find_result("k", kind) is None
         assert (cache.get("k") is not None) == stays
-    cache.put("k", CachedValue("blob", "c", b"good"))
+    cache.put("k", b"good")
     found = store.find_result("k", kind)
     assert found is not None
     assert found.get() == b"good"
