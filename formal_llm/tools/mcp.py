@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency, ToolError, ToolkitError
-from formal_llm.tools.images import read_image, write_png
+from formal_llm.tools.images import read_image
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
 from formal_llm.tools.signature import Parameter, Signature
 from formal_llm.tools.tool import Tool
@@ -35,10 +35,9 @@ def mcp_tools(
 ) -> Iterator[list[Tool]]:
     """Provide the tools of an MCP server, connected during the ``with`` block.
 
-    The inputs of a tool are its required arguments: a string is a text, or an image if its schema specifies
-    ``contentMediaType: image/...`` (sent as base64); all else is of the kind of its JSON type, such as ``int``. A model
-    that calls the tool may set the other arguments, too, and reads the schema of the server. The output is a text
-    unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
+    The inputs of a tool are its required arguments: a string is a text, all else of the kind of its JSON type, such as
+    ``int``. A model that calls the tool may set the other arguments, too, and reads the schema of the server. The
+    output is a text unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
 
     Args:
         server: a ``StdioServerParameters``, the address of a server, or anything else that ``mcp.Client`` accepts.
@@ -210,17 +209,11 @@ def _make_tool(
     parameters = []
     for name, schema in declared.get("properties", {}).items():
         kind, required = _find_kind(schema), name in declared.get("required", ())
-        if required or kind != IMAGE:  # a model cannot write an image
-            parameters.append(Parameter(name, kind, kind, required=required, by_position=required))
-    known = {one.name: declared["properties"][one.name] for one in parameters}
-    signature = Signature(tuple(parameters), {**declared, "properties": known})
+        parameters.append(Parameter(name, kind, kind, required=required, by_position=required))
+    signature = Signature(tuple(parameters), {"properties": {}, **declared})
 
     def call_server(*values: Any, **named: Any) -> Any:
-        given = dict(zip((one.name for one in signature.required), values, strict=True)) | named
-        for one in signature.required:
-            if one.kind == IMAGE:
-                given[one.name] = base64.b64encode(write_png(given[one.name])).decode("ascii")
-        return call(given, output)
+        return call(dict(zip((one.name for one in signature.required), values, strict=True)) | named, output)
 
     return Tool(
         terminal,
@@ -236,14 +229,14 @@ def _make_tool(
 
 
 def _find_kind(schema: Any) -> Kind:
-    """Return the kind of what a server declares: a text, an image, or that of a JSON type."""
+    """Return the kind of what a server declares: that of a JSON type."""
     name = schema.get("type") if isinstance(schema, Mapping) else None
-    if name == "string":
-        return IMAGE if str(schema.get("contentMediaType", "")).startswith("image/") else TEXT
     return kind_for(_CLASSES.get(name, Any) if isinstance(name, str) else Any)
 
 
-_CLASSES: Mapping[str, type] = {"integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
+_CLASSES: Mapping[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
 
 
 def _call_tool(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:

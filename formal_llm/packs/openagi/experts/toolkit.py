@@ -20,8 +20,8 @@ from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, split_batches
 from formal_llm.packs.openagi.experts.loaded import GATE, LoadedModel, pick_device
 from formal_llm.packs.openagi.experts.loading import ModelSource, get_download_command, offline_by_environment
-from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.packs.openagi.experts.model_pool import ModelPool
+from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
 from formal_llm.tools import Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
