@@ -51,8 +51,8 @@ from formal_llm.errors import (
     AgentPaused,
     AutomatonError,
     NotAllowed,
+    RecordError,
     ToolkitError,
-    TranscriptError,
     WritesNoText,
     unknown,
 )
@@ -187,7 +187,7 @@ class Agent(RunnableAgent):
         ToolkitError: the behaviour calls tools and there are none, or the arguments of a tool cannot be written.
         AutomatonError: a tool has the name of a state, a limit names neither, or the run begins with no question.
         NotAllowed: no run satisfies the rules.
-        TranscriptError: an example is not a run of the behaviour.
+        RecordError: an example is not a run of the behaviour.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Agent(RunnableAgent):
         self.examples = tuple(examples)
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
-                raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
+                raise RecordError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
         output = self.output_type = OutputType.of(output_type) if output_type is not None else None
         self.prompt = self._write_prompt(instructions, roles, toolkit)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
@@ -409,7 +409,7 @@ class Agent(RunnableAgent):
             on_event: called with each event, instead of the agent's own callback.
 
         Raises:
-            SnapshotError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
+            RecordError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
         """
         read = PausedRun.from_json(state, self.monitor.fingerprint)
         run = self.start(read.question, llm=llm, on_event=on_event)

@@ -302,7 +302,7 @@ class RunnableAgent(ABC):
             One outcome for each question, in order, including those from the file.
 
         Raises:
-            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
+            RecordError: the file is in use, belongs to another agent or other questions, or is damaged.
         """
         asked = list(questions)
         if results is None:

@@ -41,7 +41,7 @@ from formal_llm.errors import (
     LLMError,
     NotAllowed,
     Pending,
-    SnapshotError,
+    RecordError,
     WritingError,
 )
 from formal_llm.llms.driven import resumed
@@ -193,7 +193,7 @@ class Run:
         declined; ``results`` has what calls give whose results were missing.
 
         Raises:
-            SnapshotError: the transcript is no run of this agent, or a call is not one that it waits for.
+            RecordError: the transcript is no run of this agent, or a call is not one that it waits for.
         """
         try:
             self._writer.restore(state.writer)
@@ -202,7 +202,7 @@ class Run:
             self._follow_transcript(state.transcript, state.inner)
             self.toolkit.restore_state(state.tools)
         except (NotAllowed, ValueError) as error:
-            raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
+            raise RecordError(f"the state of the run cannot be taken up: {error}") from error
         self.transcript, self.calls, self._refused = state.transcript, [*state.calls], dict(state.refused)
         self._writing = state.world
         self._world = WorldRecord(len(self.calls), dict(state.carried), [*state.answers], dict(state.approved))
@@ -211,7 +211,7 @@ class Run:
             kind = "approval" if name in approved else "result"
             if name not in known or known[name].kind != kind:
                 waits = ", ".join(f"{one.id} ({one.kind})" for one in state.waiting) or "nothing"
-                raise SnapshotError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
+                raise RecordError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
         self._world.paused = {number: WaitingRun(one) for number, one in state.paused.items()}
         for name, given in (*approved.items(), *results.items()):
             outermost, _, inner = name.partition("/")

@@ -139,7 +139,7 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
     """Plan all tasks that the results file does not have yet, and write it.
 
     Raises:
-        ResultsError: the file cannot be used.
+        RecordError: the file cannot be used.
         LLMError: the provider failed many times in a row.
         typer.Exit: 3 when some tasks are left over, 4 when the budget is used up, 130 after Ctrl-C, 143 after SIGTERM.
     """

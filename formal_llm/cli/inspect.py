@@ -259,10 +259,12 @@ def _list_plugins(load: bool) -> Iterator[dict[str, Any]]:
     """List what installed packages add, each with the reason why it cannot be used, if there is one."""
     kinds: tuple[Plugins[object], ...] = (PROVIDERS, PACKS, TOOLKITS, NOTATIONS)
     for kind in kinds:
-        for one in kind.installed():
+        for one in kind.list_installed():
             problem = ""
             try:
-                _ = kind.find(one.name) if load else kind.the_one(one.name)
+                kind.find(one.name)
+                if load:
+                    one.load()
             except PluginError as error:
                 problem = str(error)
             yield {

@@ -16,31 +16,17 @@ if TYPE_CHECKING:
     from formal_llm.llms.usage import Prices, TokenUsage
     from formal_llm.llms.wrappers import FallbackLLM, SureLLM, Wrapper
 
-#: For each name the module that defines it.
+#: For each module the names that it defines.
 _HOMES = {
-    "LLM": "llm",
-    "Answer": "question",
-    "FallbackLLM": "wrappers",
-    "FunctionLLM": "doubles",
-    "HostedLLM": "hosted.models",
-    "Message": "question",
-    "Option": "question",
-    "Outlook": "question",
-    "Prices": "usage",
-    "Prospect": "question",
-    "Provider": "providers",
-    "Question": "question",
-    "RandomLLM": "doubles",
-    "RecordedLLM": "recorded",
-    "ScriptedLLM": "doubles",
-    "SureLLM": "wrappers",
-    "Term": "question",
-    "TextRequest": "text_request",
-    "TokenUsage": "usage",
-    "WeightedLLM": "doubles",
-    "Wrapper": "wrappers",
-    "ask": "providers",
-    "resolve": "providers",
+    "doubles": "FunctionLLM RandomLLM ScriptedLLM WeightedLLM",
+    "hosted.models": "HostedLLM",
+    "llm": "LLM",
+    "providers": "Provider ask resolve",
+    "question": "Answer Message Option Outlook Prospect Question Term",
+    "recorded": "RecordedLLM",
+    "text_request": "TextRequest",
+    "usage": "Prices TokenUsage",
+    "wrappers": "FallbackLLM SureLLM Wrapper",
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)

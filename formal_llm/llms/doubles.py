@@ -15,8 +15,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.errors.visible import visible
+from formal_llm.errors import InvalidAnswer, LLMError, visible
 from formal_llm.llms.llm import AWAITED, LLM
 from formal_llm.llms.question import Answer, AnswerLike, CallRequest, Question
 from formal_llm.llms.stops import first_stop

@@ -36,7 +36,7 @@ PROVIDERS: dict[str, str] = {}
 MAKERS: dict[str, Provider] = {}
 #: The providers of other packages.
 PLUGINS: Plugins[Any] = Plugins(
-    "formal_llm.providers", "provider", ("rest",), "an LLM, which has answer(question), or None",
+    "formal_llm.providers", "provider", "an LLM, which has answer(question), or None",
     lambda _, made: made is None or isinstance(made, LLM) or callable(getattr(made, "answer", None)), lambda: MAKERS,
 )  # fmt: skip
 
@@ -45,7 +45,7 @@ def provider_forms() -> dict[str, str]:
     """Return the forms of provider strings with their descriptions; those of other packages come last."""
     other = set(PLUGINS.names())
     return PROVIDERS | {
-        f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.installed() if one.name in other
+        f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.list_installed() if one.name in other
     }
 
 

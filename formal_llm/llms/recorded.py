@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from formal_llm.authored.files import check_plain, parse_json
-from formal_llm.errors import AnswerFileError, InvalidAnswer, NotRecorded
+from formal_llm.errors import InvalidAnswer, NotRecorded, RecordError
 from formal_llm.llms.llm import KINDS, LLM
 from formal_llm.llms.providers import LLMLike
 from formal_llm.llms.question import Answer, Question
@@ -147,7 +147,7 @@ class AnswerTable:
         exclusive: whether no other process may open it meanwhile.
 
     Raises:
-        AnswerFileError: the file cannot be used: it is no database, or another program's, or it is not writable.
+        RecordError: the file cannot be used: it is no database, or another program's, or it is not writable.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, reading: bool = False, exclusive: bool = False) -> None:
@@ -158,13 +158,13 @@ class AnswerTable:
                 self.path.stat()
         except OSError as error:
             hint = "; --record FILE writes one" if reading else ""
-            raise AnswerFileError(str(path), f"the file cannot be opened: {error.strerror}{hint}") from None
+            raise RecordError(f"the file cannot be opened: {error.strerror}{hint}", file=str(path)) from None
         self._connect()
 
     def execute(self, command: str, *values: object) -> list[tuple[Any, ...]]:
         """Carry out one command of SQL, all of it or nothing, and return its rows; texts are bytes."""
         if self.closed:
-            raise AnswerFileError(str(self.path), "the file is closed")
+            raise RecordError("the file is closed", file=str(self.path))
         if self._process != os.getpid():
             self._connect()
         with self._lock, self._convert_errors():
@@ -221,7 +221,7 @@ class AnswerTable:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
             code = "RUN" if self._exclusive and code == "BUSY" else code
-            raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
+            raise RecordError(_PROBLEMS.get(code, f"SQLite failed: {error}"), file=str(self.path)) from error
 
     def _open_database(self) -> sqlite3.Connection:
         import sqlite3
@@ -266,7 +266,7 @@ class AnswerTable:
             problem = "this file belongs to something else and has no recorded answers; give another file"
         else:
             return True
-        raise AnswerFileError(str(self.path), problem)
+        raise RecordError(problem, file=str(self.path))
 
 
 def _close_connection(connection: sqlite3.Connection, process: int) -> None:
@@ -285,7 +285,7 @@ def list_answers(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as JSON data, in their order: when, by which LLM, what was asked and answered.
 
     Raises:
-        AnswerFileError: the file cannot be read, or a row of it is damaged.
+        RecordError: the file cannot be read, or a row of it is damaged.
     """
     with closing(AnswerTable(path, reading=True)) as table:
         rows = table.execute("SELECT id, stored, llm, walk, request, outcome FROM answers ORDER BY id")
@@ -296,7 +296,7 @@ def list_answers(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
             outcome_from_data(outcome)
             yield {"time": time, "llm": llm, "walk": walk, **request, **outcome}
         except (ValueError, TypeError, AttributeError):
-            raise AnswerFileError(str(path), f"row {number} is damaged") from None
+            raise RecordError(f"row {number} is damaged", file=str(path)) from None
 
 
 # -- the LLM -------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class RecordedLLM(Wrapper):
 
     Raises:
         ValueError: the LLM has no ``identity`` and no name.
-        AnswerFileError: the file cannot be used; also while answering.
+        RecordError: the file cannot be used; also while answering.
     """
 
     def __init__(
@@ -409,7 +409,7 @@ class RecordedLLM(Wrapper):
         Raises:
             InvalidAnswer: the answer is not legal.
             NotRecorded: the file has no answer, or none left, and there is no LLM.
-            AnswerFileError: the file cannot be read or written any more.
+            RecordError: the file cannot be read or written any more.
         """
         question = request
         if self._replays:
@@ -472,7 +472,7 @@ class RecordedLLM(Wrapper):
         try:
             outcome = _read_outcome(row.outcome)
         except ValueError as error:
-            raise AnswerFileError(str(self.path), f"row {row.id} is damaged: {error}") from None
+            raise RecordError(f"row {row.id} is damaged: {error}", file=str(self.path)) from None
         self._used.add(row.id)
         self._count(hits=1)
         if isinstance(outcome, InvalidAnswer):

@@ -16,7 +16,7 @@ from inspect import isawaitable
 from typing import TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
+from formal_llm.errors import InputError, RecordError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
 from formal_llm.llms import LLM, TextRequest
 from formal_llm.llms.driven import adriven, driven
@@ -90,7 +90,7 @@ def run_procedure(
         InputError: a tool is missing, a value is unknown or of another type, or a model is needed and there is none.
         LLMError: the model gave no answer.
         WritesNoText: the model is to call the goal, and calls no tools.
-        AuditError: the journal is another run's, or was changed.
+        RecordError: the journal is another run's, or was changed.
     """
     answerer = RequestAnswerer(procedure, request, llm, tools, options)
     with answerer.open() as record:
@@ -258,14 +258,14 @@ class ProcedureJournal:
         self._place += 1
         if isinstance(asked, ToolRequest):
             if row.get("calling") != asked.call.to_data():
-                raise AuditError("the journal is of a run that went another way; begin a new file")
+                raise RecordError("the journal is of a run that went another way; begin a new file")
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
                 returned = self._rows[self._place]
                 self._place += 1
                 return (MadeCall.from_data(cast("Mapping[str, object]", returned["reply"])),)
             return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
-            raise AuditError("the journal is of a run that went another way; begin a new file")
+            raise RecordError("the journal is of a run that went another way; begin a new file")
         return (_read_reply(asked, row["reply"]),)
 
     def _clarify(self, asked: ToolRequest) -> tuple[object] | None:
@@ -302,9 +302,9 @@ def _open_journal(
     with AuditLog(path, rules).held() as log:
         reading = log.read()
         if reading.faults:
-            raise AuditError(f"the journal {path} was changed: {reading.faults[0]}")
+            raise RecordError(f"the journal {path} was changed: {reading.faults[0]}")
         if reading.entries and reading.rules != rules:
-            raise AuditError(f"the journal {path} is of another procedure or request; begin a new file")
+            raise RecordError(f"the journal {path} is of another procedure or request; begin a new file")
         repeatable = [name for name, tool in run.procedure.tools.items() if tool.may_repeat()]
         yield ProcedureJournal(log, [entry.row for entry in reading.entries], repeatable, clarify)
 

@@ -22,9 +22,9 @@ from formal_llm.errors import (
     AutomatonError,
     NotAllowed,
     NotationError,
+    RecordError,
     ResourceNotFound,
     ToolkitError,
-    TranscriptError,
     WritesNoText,
     WritingError,
 )
@@ -304,7 +304,7 @@ def test_what_cannot_be_an_agent_is_told_before_any_run() -> None:
     backwards = '(define b (:states (o (:text "[O]") (:flags :env-input)) (a (:text "[A]"))) (:behavior (next o a)))'
     with pytest.raises(AutomatonError, match="b begins with the environment"):
         Agent(Behaviour.from_string(backwards), RandomLLM(), worlds={"o": str})
-    with pytest.raises(TranscriptError, match="example 1 is no run of direct: it is empty"):
+    with pytest.raises(RecordError, match="example 1 is no run of direct: it is empty"):
         Agent("direct", RandomLLM(), examples=[Transcript("direct")])
     with pytest.raises(ValueError, match="prices"):
         Agent("direct", RandomLLM(), budget=Budget(cost=1))

@@ -19,7 +19,7 @@ from formal_llm.agents.many import AgentRun, AgentRunBatch, outcome_from_data, o
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
-from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
+from formal_llm.errors import AgentStopped, Cancelled, LLMError, RecordError
 from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM
 from formal_llm.llms.question import Answer
 from formal_llm.llms.text_request import TextRequest
@@ -172,11 +172,11 @@ def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None
     again = agent.run_all(QUESTIONS, results=file)
     assert [one.transcript for one in again][:3] == [one.transcript for one in first]
     assert len(asked) == len(QUESTIONS)
-    with pytest.raises(ResultsError, match="another task 0"):
+    with pytest.raises(RecordError, match="another task 0"):
         agent.run_all(["other"], results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         Agent("chain-of-thought", FunctionLLM(text, can=TEXTS, choose=lambda _: 1)).run_all(QUESTIONS, results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         Agent("direct", FunctionLLM(text, can=TEXTS, choose=lambda _: 1), examples=()).run_all(QUESTIONS, results=file)
 
 
@@ -193,11 +193,11 @@ def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # typ
 
     agent(0).run_all(QUESTIONS[:2], results=file)
     agent(0).run_all(QUESTIONS[:2], results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         agent(1).run_all(QUESTIONS[:2], results=file)
     shipped = find("agents", "react", (".agent",)).read_text()
     (tmp_path / "react.agent").write_text(shipped.replace("[Thought]", "[Idea]"))
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         agent(0, tmp_path / "react.agent").run_all(QUESTIONS[:2], results=file)
 
 

@@ -21,7 +21,7 @@ from formal_llm.agents.pausing import PausedRun
 from formal_llm.agents.run_events import Called, Ended, Received, Wrote
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
+from formal_llm.errors import AgentPaused, LLMError, Pending, RecordError, ToolkitError, WritingError
 from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
@@ -213,9 +213,9 @@ def test_a_person_approves_a_call_or_declines_it() -> None:
     made = declined.run_to_end()
     assert made.text_of("Obs") == "Error: a person declined this call: too much" and made.answer == "ok"
     assert done == ["add 1 1", "pay 3"] and [call.ok for call in declined.calls] == [True, False]
-    with pytest.raises(SnapshotError, match=r"does not wait for the approval of '9.9'; it waits for 8.0 \(approval\)"):
+    with pytest.raises(RecordError, match=r"does not wait for the approval of '9.9'; it waits for 8.0 \(approval\)"):
         agent.resume(paused.value.state, approved={"9.9": True})
-    with pytest.raises(SnapshotError, match="does not wait for the result of"):
+    with pytest.raises(RecordError, match="does not wait for the result of"):
         agent.resume(paused.value.state, results={waiting.id: "x"})
     with pytest.raises(ToolkitError, match=r"unknown tool whose calls are to be approved: pai \(did you mean pay\?\)"):
         turns(approve=["pai"])
@@ -252,23 +252,23 @@ def test_what_tools_keep_is_kept() -> None:
     bare = Agent("react", ScriptedLLM(texts=script[2:], can=TURNS), lambda: agent_toolkit().without())
     damaged = json.loads(paused.value.state)
     damaged["tools"]["page"] = "No such page"
-    with pytest.raises(SnapshotError, match="has no page 'No such page' any more"):
+    with pytest.raises(RecordError, match="has no page 'No such page' any more"):
         bare.resume(json.dumps(damaged))
 
 
 def test_a_state_of_other_rules_or_a_damaged_one_is_refused() -> None:
     agent = turns("x")
     state = agent.start("q").pause()
-    with pytest.raises(SnapshotError, match="paused under rules with the fingerprint"):
+    with pytest.raises(RecordError, match="paused under rules with the fingerprint"):
         turns(rules=["(eventually add)"]).resume(state)
-    with pytest.raises(SnapshotError, match="is damaged"):
+    with pytest.raises(RecordError, match="is damaged"):
         agent.resume("{")
     data = json.loads(state)
     for name in data:
-        with pytest.raises(SnapshotError):
+        with pytest.raises(RecordError):
             agent.resume(json.dumps({key: value for key, value in data.items() if key != name}))
     other = {"waiting": [["1", "add"]], "notes": []}
-    with pytest.raises(SnapshotError):
+    with pytest.raises(RecordError):
         agent.resume(json.dumps({**data, "writer": other, "carried": {"x": {}}}))
     assert agent.resume(state).run_to_end().answer == "x"
 

@@ -41,7 +41,7 @@ from formal_llm import (
     TaskPack,
     WeightedLLM,
 )
-from formal_llm.errors import AnswerFileError, InvalidAnswer, NotRecorded, ProviderError
+from formal_llm.errors import InvalidAnswer, NotRecorded, ProviderError, RecordError
 from formal_llm.llms import Message, Outlook, Prospect, Term, TokenUsage, ask, resolve
 from formal_llm.llms.doubles import TURNS
 from formal_llm.llms.llm import KINDS
@@ -655,7 +655,7 @@ def test_a_damaged_row_counts_as_none_for_a_cache_and_is_told_by_a_replay(path: 
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE answers SET outcome = ?", (damage,))
     connection.close()
-    with RecordedLLM(None, path) as replay, suppress(AnswerFileError, InvalidAnswer):
+    with RecordedLLM(None, path) as replay, suppress(RecordError, InvalidAnswer):
         assert replay.ask(QUESTION).number == 2  # its probabilities are as they were recorded
     with RecordedLLM(model := Model(), path) as llm:
         assert [llm.ask(QUESTION).usage for _ in range(2)] == [COST, FREE]
@@ -711,28 +711,28 @@ def test_a_file_of_something_else_is_refused_and_left_alone(path: Path, kind: st
     make_wrong_file(path, kind)
     before = path.read_bytes() if path.is_file() else b""
     for open_file in (lambda: RecordedLLM(Model(), path), lambda: RecordedLLM(None, path)):
-        with pytest.raises(AnswerFileError, match=problem) as caught:
+        with pytest.raises(RecordError, match=problem) as caught:
             open_file()
         assert str(path) in str(caught.value)
     assert not before or path.read_bytes() == before
 
 
 def test_files_that_are_missing_closed_or_damaged(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(AnswerFileError, match="--record FILE writes one"):
+    with pytest.raises(RecordError, match="--record FILE writes one"):
         RecordedLLM(None, path)
     assert not path.exists()
-    with pytest.raises(AnswerFileError, match="cannot be opened"):
+    with pytest.raises(RecordError, match="cannot be opened"):
         RecordedLLM(Model(), tmp_path / "missing" / "file")
     with RecordedLLM(Model(), path) as llm:
         for number in range(100):
             llm.ask(Question(f"{number}?" * 50, ["a", "b"]))
     llm.close()
-    with pytest.raises(AnswerFileError, match="closed"):
+    with pytest.raises(RecordError, match="closed"):
         llm.ask(QUESTION)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * (path.stat().st_size - 4096))
-    with RecordedLLM(Model(), path) as llm, pytest.raises(AnswerFileError, match="damaged; delete it"):
+    with RecordedLLM(Model(), path) as llm, pytest.raises(RecordError, match="damaged; delete it"):
         llm.ask(QUESTION)
 
 
@@ -740,13 +740,13 @@ def test_files_that_are_missing_closed_or_damaged(path: Path, tmp_path: Path) ->
 def test_a_full_disk_is_told_and_leaves_whole_rows(path: Path) -> None:
     program = (
         "import resource, sys; from formal_llm import Question, RecordedLLM\n"
-        "from formal_llm.errors import AnswerFileError\n"
+        "from formal_llm.errors import RecordError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "llm = RecordedLLM('test:first', sys.argv[1], again=True)\n"
         "for _ in range(100):\n"
         "    try:\n"
         "        llm.ask(Question('Which?' * 300, ['a', 'b', 'c']))\n"
-        "    except AnswerFileError as error:\n"
+        "    except RecordError as error:\n"
         "        print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import AuditError, InputError, WritesNoText
+from formal_llm.errors import InputError, RecordError, WritesNoText
 from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
 from formal_llm.llms.schemas import is_portable
 from formal_llm.llms.text_request import TextRequest
@@ -436,10 +436,10 @@ def test_a_run_that_is_cancelled_goes_on_from_its_journal(tmp_path: Path) -> Non
 def test_a_journal_of_another_run_or_a_changed_one_is_refused(tmp_path: Path) -> None:
     journal = tmp_path / "run.log"
     run(Shop(), journal=journal)
-    with pytest.raises(AuditError, match="is of another procedure or request"):
+    with pytest.raises(RecordError, match="is of another procedure or request"):
         run(Shop(), journal=journal, known={**KNOWN, "order": "8"})
     journal.write_text(journal.read_text().replace("12.5", "99.5"))
-    with pytest.raises(AuditError, match="was changed"):
+    with pytest.raises(RecordError, match="was changed"):
         run(Shop(), journal=journal)
 
 

@@ -133,7 +133,7 @@ class ModularAgent(RunnableAgent):
         Raises:
             InvalidAnswer: what a model wrote cannot be used, twice in a row.
             AgentStopped: requests or tokens are used up; with its journal the run can continue.
-            ResultsError: the journal is another run's, or damaged, or cannot be written.
+            RecordError: the journal is another run's, or damaged, or cannot be written.
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
         """

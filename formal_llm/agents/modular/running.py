@@ -32,7 +32,7 @@ from formal_llm.errors import (
     InvalidAnswer,
     LLMError,
     NotAllowed,
-    ResultsError,
+    RecordError,
     ToolError,
 )
 from formal_llm.llms.objects import Check, WrittenObject, object_steps
@@ -233,7 +233,9 @@ class ModularRunner:
                 return Value(kind, kind.accept(gave["text"]))
             return Value(kind, kind.read(base64.b64decode(gave["data"], validate=True)))
         except (KeyError, TypeError, binascii.Error, InputError) as error:
-            raise ResultsError(f"{self.journal.path}: what {call.tool.name} gave cannot be read: {error}") from None
+            raise RecordError(
+                f"what {call.tool.name} gave cannot be read: {error}", file=str(self.journal.path)
+            ) from None
 
     def _record_step(self, step: Step) -> None:
         self.now = replace(self.now, scratchpad=self.now.scratchpad.plus(step))
@@ -316,14 +318,17 @@ class ModularRunner:
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
     ) -> tuple[dict[str, object], str]:
         try:
-            value, text, usage = dict(gave["value"]), str(gave["text"]), self._read_usage(gave)
+            value, text = dict(gave["value"]), str(gave["text"])
             corrections = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
+            raise RecordError(
+                f"an answer of the {role} cannot be read: {error!r}", file=str(self.journal.path)
+            ) from None
+        usage = self._read_usage(gave)
         if value or not may_fail:
             problem = problem_in(value, schema) or (check(value) if check is not None else None)
             if problem is not None:  # a journal that somebody changed
-                raise ResultsError(f"{self.journal.path}: an answer of the {role} is not legal here: {problem}")
+                raise RecordError(f"an answer of the {role} is not legal here: {problem}", file=str(self.journal.path))
         self._record_usage(role, usage)
         place = len(self.now.scratchpad)
         for problem, written in corrections:
@@ -335,11 +340,11 @@ class ModularRunner:
     def _read_usage(self, gave: Given) -> TokenUsage:
         usage = gave.get("usage")
         if not isinstance(usage, dict) or not all(type(one) is int and one >= 0 for one in usage.values()):
-            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {usage!r}")
+            raise RecordError(f"what an answer cost cannot be read: {usage!r}", file=str(self.journal.path))
         try:
             return TokenUsage(**usage)
         except TypeError as error:
-            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {error}") from None
+            raise RecordError(f"what an answer cost cannot be read: {error}", file=str(self.journal.path)) from None
 
     def _check_budget(self, role: Role, vain: TokenUsage) -> None:
         used = self.now.usage + vain

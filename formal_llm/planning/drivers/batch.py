@@ -181,7 +181,7 @@ class TaskRun:
         """Take an answer to the question; or what was raised instead of one, which ends it unless it is asked again.
 
         Raises:
-            ResultsError: the answer could not be journalled.
+            RecordError: the answer could not be journalled.
         """
         if self._keeping.journal is not None and self.question is not None:
             self._keeping.journal.record(self._index, self.question, given)

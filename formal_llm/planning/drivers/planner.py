@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
+from formal_llm.automata.models.quantities import Number
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
 from formal_llm.llms.llm import Asking, attempts
@@ -21,7 +22,7 @@ from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
 from formal_llm.planning.drivers.streams import arun_batch, astream_outcomes, run_batch, stream_outcomes
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.source import source_of
+from formal_llm.planning.source import limits_of, source_of, with_rules
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -135,6 +136,7 @@ R = TypeVar("R")
 class PlannerSettings(SharedSettings, total=False):
     """The settings of a :class:`Planner`, for functions that pass them on."""
 
+    rules: Sequence[str]
     constraints: Sequence[PDA]
     search: Search | None
     seed: int
@@ -153,7 +155,9 @@ class Planner(PlansMany):
         source: a grammar, a flowchart, a behaviour, or an automaton.
         llm: the model that answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the
             question, or an object with ``choose``.
-        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
+        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts. A mapping
+            has the most uses of steps and the most that quantities may sum to: ``{"scan": 1, "cost": 5}``.
+        rules: rules about order besides those of ``source``: sentences (``"backup before migrate"``) or formulas.
         constraints: finite automata that the plan's word must satisfy as well.
         lookahead: ``"on"`` to offer only options from which a valid plan can be finished; ``"off"`` to offer everything
             that the automaton allows next, and to backtrack from dead ends.
@@ -199,7 +203,8 @@ class Planner(PlansMany):
         source: Source,
         llm: LLMLike = "builtin",
         *,
-        limits: Limits | None = None,
+        limits: Limits | Mapping[str, Number] | None = None,
+        rules: Sequence[str] = (),
         constraints: Sequence[PDA] = (),
         lookahead: LookaheadMode = "on",
         search: Search | None = None,
@@ -229,11 +234,11 @@ class Planner(PlansMany):
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
-        self.source = source_of(source)
+        self.source = source_of(with_rules(source, rules))
         self.llm = resolve(llm)
         if search == "draft" and "write" not in self.llm.can:
             raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
-        self.limits = limits or Limits()
+        self.limits = limits_of(limits, self.source)
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
         self.search: Search | None = search

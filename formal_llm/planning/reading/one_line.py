@@ -9,7 +9,7 @@ from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.symbols import turn_word
-from formal_llm.errors.visible import visible
+from formal_llm.errors import visible
 from formal_llm.planning.plans.vocabulary import SLASH, Vocabulary, order_of, write_word
 from formal_llm.planning.reading.explicit import looks_like_json, read_names
 from formal_llm.planning.reading.phrases import MovePhrases, Naming

@@ -11,7 +11,7 @@ import pytest
 
 from formal_llm.agents.modular import ModularAgent, calculate, respond
 from formal_llm.agents.modular.role_llms import RoleLLMs
-from formal_llm.errors import ResultsError, WritesNoText
+from formal_llm.errors import RecordError, WritesNoText
 from formal_llm.llms.doubles import FunctionLLM
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
@@ -73,7 +73,7 @@ def test_many_questions_and_one_that_is_awaited(tmp_path: Path) -> None:
     assert all(made.monitor.verify(one.transcript.word).valid for one in found)
     again = agent().run_all(QUESTIONS, results=tmp_path / "r.jsonl")
     assert [one.transcript for one in again] == [one.transcript for one in found]
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         ModularAgent(
             FunctionLLM(lambda request: plans(request.messages, request.schema), can={"object"}, name="other"),
             modules=[calculate(), respond()],

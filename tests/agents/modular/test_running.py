@@ -34,7 +34,7 @@ from formal_llm.agents.modular.running import (
     summary_messages,
     summary_schema,
 )
-from formal_llm.errors import FormalLLMError, InvalidAnswer, ResultsError, ToolError
+from formal_llm.errors import FormalLLMError, InvalidAnswer, RecordError, ToolError
 from formal_llm.llms.doubles import FunctionLLM
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import tool
@@ -255,9 +255,9 @@ def test_a_run_goes_on_wherever_it_was_killed(tmp_path_factory: pytest.TempPathF
 def test_a_journal_of_another_run_or_that_was_changed(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     rhine().run("x", journal=file)
-    with pytest.raises(ResultsError, match="another run"):
+    with pytest.raises(RecordError, match="another run"):
         rhine().run("y", journal=file)
-    with pytest.raises(ResultsError, match="another run"):
+    with pytest.raises(RecordError, match="another run"):
         rhine().run("x", journal=file, budget=RunBudget(steps=9))
     text = file.read_text()
     for old, new, said in [
@@ -268,7 +268,7 @@ def test_a_journal_of_another_run_or_that_was_changed(tmp_path: Path) -> None:
     ]:
         assert old in text
         file.write_text(text.replace(old, new, 1))
-        with pytest.raises(ResultsError, match=said):
+        with pytest.raises(RecordError, match=said):
             rhine().run("x", journal=file)
 
 

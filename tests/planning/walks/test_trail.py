@@ -13,7 +13,7 @@ from pyformlang.cfg import Terminal
 
 from formal_llm import CFG, Answer, Budget, Limits, RandomLLM, Walk
 from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
-from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, RecordError, WalkError
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked
 from formal_llm.planning.walks.trail import WalkDraft, describe_hard_rule
@@ -240,7 +240,7 @@ def test_the_snapshot_has_the_draft_the_notes_and_what_was_taken() -> None:
     plain = Walk(CHAIN, "t").snapshot()
     assert "draft" not in plain and "note" not in json.dumps(plain["journal"])
     for bad in ({"text": 1, "at": 0}, {"text": "a"}, 3):
-        with pytest.raises(SnapshotError, match="damaged"):
+        with pytest.raises(RecordError, match="damaged"):
             Walk.restore({**data, "draft": bad}, CHAIN)
 
 

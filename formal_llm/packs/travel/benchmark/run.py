@@ -344,7 +344,7 @@ def run_cases(
         on_record: called with each record, including existing ones.
 
     Raises:
-        ResultsError: a record is of another case with the same number, or of other tables.
+        RecordError: a record is of another case with the same number, or of other tables.
     """
     records.check_cases(cases)
     found = []
