@@ -20,7 +20,7 @@ from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
-from formal_llm.tools.kinds import Kind
+from formal_llm.tools.kinds import Kind, fits
 from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
 
@@ -157,7 +157,11 @@ class Toolkit:
 
     def _find_wrong_kinds(self, cfg: CFG, kinds: Mapping[str, str | Kind]) -> Iterator[str]:
         """Yield the problems with the kinds of a grammar of nested calls."""
-        known = {name: str(kind) for name, kind in (*kinds.items(), *self.inputs.items())}
+        named = {str(kind): kind for tool in self for kind in (*tool.inputs, tool.output)}
+        known = {
+            name: named.get(kind, kind) if isinstance(kind, str) else kind
+            for name, kind in (*kinds.items(), *self.inputs.items())
+        }
         for name in known:
             if name not in cfg.nonterminals and name not in cfg.terminals:
                 yield f"the kind of {name} is declared, but the grammar has no such symbol"
@@ -165,12 +169,14 @@ class Toolkit:
             if parse_repetition(production.head) is None:  # which applies nothing
                 yield from self._find_objections(cfg, production.head, production.body, known)
 
-    def _find_objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
+    def _find_objections(
+        self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str | Kind]
+    ) -> Iterator[str]:
         """Yield the problems with the kinds of one production."""
         production = f"{head} -> {' '.join(body)}"
         if len(body) == 1 and head not in cfg.classes:
             inner, outer = known.get(body[0]), known.get(head)
-            if inner is not None and outer is not None and inner != outer:
+            if inner is not None and outer is not None and not _is_fit(inner, outer):
                 yield f"{production}: {head} is {_with_article(outer)}, {body[0]} is {_with_article(inner)}"
         if len(body) < 2:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
@@ -184,11 +190,11 @@ class Toolkit:
                 yield f"{production}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
                 continue
             for symbol, kind in zip(body[1:], tool.inputs, strict=False):
-                if not open_ended and known.get(symbol, kind.name) != kind.name:
-                    wanted, given = _with_article(kind.name), _with_article(known[symbol])
+                if not open_ended and not _is_fit(known.get(symbol, kind), kind):
+                    wanted, given = _with_article(kind), _with_article(known[symbol])
                     yield f"{production}: {tool} takes {wanted}, {symbol} is {given}"
-            if known.get(head, tool.output.name) != tool.output.name:
-                given, wanted = _with_article(tool.output.name), _with_article(known[head])
+            if not _is_fit(tool.output, known.get(head, tool.output)):
+                given, wanted = _with_article(tool.output), _with_article(known[head])
                 yield f"{production}: {tool} gives {given}, {head} is {wanted}"
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
@@ -280,5 +286,10 @@ def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
     return [name for name in found if name in cfg.terminals]
 
 
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"
+def _is_fit(kind: str | Kind, wanted: str | Kind) -> bool:
+    """Return whether values of a kind are values of another; of kinds that no tool has, the name decides."""
+    return str(kind) == str(wanted) or (isinstance(kind, Kind) and isinstance(wanted, Kind) and fits(kind, wanted))
+
+
+def _with_article(kind: str | Kind) -> str:
+    return f"an {kind}" if str(kind)[:1].lower() in "aeiou" else f"a {kind}"

@@ -259,3 +259,25 @@ def test_what_fits_is_taken() -> None:
     cfg = CFG.from_string("%order prefix\nT -> f N\nN -> g L\nL -> numbers")
     plan = plan_of(cfg, "f", "g", "numbers")
     assert Toolkit([half, one]).run(plan, {"numbers": [1, 2, 3]}).output == 1.5
+
+
+def test_what_can_be_read_only_once_is_refused_with_the_name_of_its_tool() -> None:
+    @tool("upper")
+    def lines(text: str) -> Any:
+        return iter(text)
+
+    with pytest.raises(ToolError, match=r"upper .*a str_ascii_iterator can be read only once; return what is in it"):
+        Toolkit([lines]).run(plan_of(TEXTS, "upper", "doc"), {"doc": "ab"})
+
+
+def test_functions_that_enclose_different_values_are_different_tools(tmp_path: Path) -> None:
+    def make(times: int) -> Tool:
+        @tool("upper", pure=True)
+        def repeat(text: str) -> str:
+            return text * times
+
+        return repeat
+
+    plan = plan_of(TEXTS, "upper", "doc")
+    for times in (2, 3, 2):
+        assert Executor(Toolkit([make(times)]), cache=tmp_path).run(plan, {"doc": "ab"}).output == "ab" * times

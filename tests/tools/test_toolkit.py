@@ -10,7 +10,7 @@ import pytest
 from formal_llm import CFG, PDA, Flowchart, Limits, Planner
 from formal_llm.errors import ResourceNotFound, ToolkitError
 from formal_llm.packs.openagi.toolkits import TOOLKITS
-from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
+from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit, tool
 from formal_llm.tools.toolkit import OWN_TOOLKITS, applied_terminals, toolkit_named
 from tests.tools.picture_tools import KINDS, PACK, toolkit
 
@@ -140,3 +140,18 @@ def test_own_toolkits_are_found_by_name() -> None:
 
 def test_no_plugin_may_have_the_name_of_a_toolkit_of_ours() -> None:
     assert set(TOOLKITS) <= set(OWN_TOOLKITS)
+
+
+def test_kinds_that_fit_are_no_problem() -> None:
+    @tool
+    def half(number: float | None) -> float:
+        return (number or 0) / 2
+
+    @tool
+    def count(text: str) -> int:
+        return len(text)
+
+    cfg = CFG.from_string("%order prefix\nN -> half C\nC -> count doc")
+    Toolkit([half, count]).check(cfg, {"N": "float", "C": "int", "doc": "text"})
+    with pytest.raises(ToolkitError, match="gives a float, N is a text"):
+        Toolkit([half, count]).check(cfg, {"N": "text"})

@@ -111,9 +111,9 @@ class Plan(Drawable):
     @cached_property
     def schedule(self) -> tuple[ScheduledStep, ...]:
         """When each step is by the clock of the rules, one right after the other; empty where they have none."""
-        from formal_llm.planning.plans.schedule import schedule_of
+        from formal_llm.planning.plans.schedule import schedule_word
 
-        return schedule_of(self)
+        return schedule_word(self.rules, self.word)
 
     @property
     def tree(self) -> Node:

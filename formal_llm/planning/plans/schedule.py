@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from formal_llm.automata import PDA
+from formal_llm.automata import PDA, Source, Word
 from formal_llm.automata.models.clockwork import step_times
 from formal_llm.automata.models.symbols import turn_word
-
-if TYPE_CHECKING:
-    from formal_llm.planning.plans.plan import Plan
 
 
 class ScheduledStep(NamedTuple):
@@ -27,12 +24,11 @@ class ScheduledStep(NamedTuple):
         return f"{step_times(self.begin, self.end)}: {self.name}"
 
 
-def schedule_of(plan: Plan) -> tuple[ScheduledStep, ...]:
+def schedule_word(rules: Source | None, word: Word) -> tuple[ScheduledStep, ...]:
     """Return the steps in their order, each beginning where the last one ends; see :attr:`Plan.schedule`."""
-    rules = plan.rules
     if not isinstance(rules, PDA) or rules.times.clock is None:
         return ()
     now = rules.times.clock.span.edges[0]
     numbers = {name: symbol.numbers for name, symbol in rules.symbols.items()}
-    names = [name for name in turn_word(plan.word, plan.order) if name not in rules.answers]
+    names = [name for name in turn_word(word, rules.order) if name not in rules.answers]
     return tuple(ScheduledStep(name, now, now := now + rules.times.seconds(numbers, name)) for name in names)
