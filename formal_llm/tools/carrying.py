@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from formal_llm.automata import PDA
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.errors import Cancelled, ExecutionError, InputError, ToolError
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
@@ -103,10 +104,13 @@ class PlansRun:
         self._batches: dict[str, _Batches] = {}
         self._done = self._total = 0
 
-    async def run_plans(self, plans: Sequence[tuple[int, PlannedSteps]]) -> list[Result]:
-        """Return the result of each plan, in order; an exception in ``on_progress`` ends the run."""
+    async def run_plans(self, plans: Sequence[tuple[int, PlannedSteps]], after: Result | None = None) -> list[Result]:
+        """Return the result of each plan, in order; an exception in ``on_progress`` ends the run.
+
+        ``after`` has what was done of another plan, see :meth:`Executor.run`.
+        """
         self._total = sum(step.tool is not None for _, steps in plans for step in steps)
-        tasks = [asyncio.create_task(self._carry_out(index, steps)) for index, steps in plans]
+        tasks = [asyncio.create_task(self._carry_out(index, steps, after)) for index, steps in plans]
         watch = asyncio.create_task(self._watch(tasks))
         try:
             return await asyncio.gather(*tasks)
@@ -121,11 +125,13 @@ class PlansRun:
                 for task in tasks:
                     task.cancel()
 
-    async def _carry_out(self, index: int, steps: PlannedSteps) -> Result:
+    async def _carry_out(self, index: int, steps: PlannedSteps, after: Result | None) -> Result:
         begin = time.perf_counter()
         uses = Counter(position for step in steps for position in step.takes)
         given = {step.position: CallOutcome(step.given, "given") for step in steps if step.given is not None}
         run = PlanRun(index, steps, self._make_timekeeper(steps.plan), uses, given)
+        if after is not None:
+            _take_over(run, after)
         error: ExecutionError | None = None
         try:
             for group in steps.groups:
@@ -159,7 +165,7 @@ class PlansRun:
         for position in step.takes:
             if position in run.ended:
                 await run.ended[position].wait()
-        if step.tool is not None:
+        if step.tool is not None and step.position not in run.outcomes:
             run.outcomes[step.position] = await self._carry_out_call(run, step, step.tool)
         elif step.is_decision:
             run.outcomes[step.position] = CallOutcome(None, "decided")
@@ -284,6 +290,23 @@ class PlansRun:
             )  # fmt: skip
             cost += step.tool.cost if step.tool is not None and outcome.state == "executed" else 0
         return Result(run.steps.plan, tuple(steps), error, seconds, cost, run.usage)
+
+
+def _take_over(run: PlanRun, after: Result) -> None:
+    """Take the results of the steps with which a plan begins as another one did."""
+    done = turn_word(after.steps, after.plan.order)
+    places = {step.position: place for place, step in enumerate(done)}
+    own_places = {step.position: place for place, step in enumerate(run.steps)}
+    for step, other in zip(run.steps, done, strict=False):
+        same = step.name == other.name and [own_places[n] for n in step.takes] == [places[n] for n in other.inputs]
+        if not same or other.state in ("failed", "not run"):
+            return
+        if step.tool is not None:
+            if other.value is None:
+                return
+            run.outcomes[step.position] = CallOutcome(other.value, "cached")
+            if run.timekeeper is not None:
+                run.timekeeper.assume_end(step.name)
 
 
 def _list_known(run: PlanRun) -> Iterator[tuple[str, Value]]:

@@ -68,6 +68,7 @@ class PlanExecutor(ABC):
         plan: Plan,
         inputs: Inputs,
         *,
+        after: Result | None = None,
         cancel: threading.Event | None = None,
         on_progress: OnProgress | None = None,
     ) -> Result:
@@ -80,6 +81,8 @@ class PlanExecutor(ABC):
             inputs: the inputs by terminal, in sequences also by the names of parameters. A tuple assigns several values
                 to the occurrences of the terminal, from left to right in the word; the last one also to all later
                 occurrences.
+            after: the result of another plan with the same inputs, which ended with an error: as far as this plan
+                begins with the steps that were carried out there, their results are taken, and no call is repeated.
             cancel: ends the execution when it is set.
             on_progress: called with each event, in this thread.
 
@@ -91,7 +94,7 @@ class PlanExecutor(ABC):
             ToolError: a tool failed; specifies which and where, and carries the results so far.
             Cancelled: ``cancel`` was set; carries the results so far.
         """
-        (result,) = self._execute_rows([(0, plan, inputs)], True, cancel, on_progress)
+        (result,) = self.execute_rows([(0, plan, inputs)], True, cancel, on_progress, after)
         if result.error is not None:
             raise result.error
         return result
@@ -135,11 +138,16 @@ class PlanExecutor(ABC):
         """
         rows = rows_of(plans, inputs)
         while window := list(islice(rows, self.window)):
-            yield from self._execute_rows(window, keep, cancel, on_progress)
+            yield from self.execute_rows(window, keep, cancel, on_progress)
 
     @abstractmethod
-    def _execute_rows(
-        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
+    def execute_rows(
+        self,
+        rows: Sequence[Row],
+        keep: bool,
+        cancel: threading.Event | None = None,
+        on_progress: OnProgress | None = None,
+        after: Result | None = None,
     ) -> list[Result]:
         """Return the results of some plans; a plan's error is in its result."""
 
@@ -216,9 +224,15 @@ class Executor(PlanExecutor):
         """The statistics of executed calls and of calls that were saved."""
         return self._store.stats
 
-    def _execute_rows(
-        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
+    def execute_rows(
+        self,
+        rows: Sequence[Row],
+        keep: bool,
+        cancel: threading.Event | None = None,
+        on_progress: OnProgress | None = None,
+        after: Result | None = None,
     ) -> list[Result]:
+        """See :meth:`PlanExecutor.execute_rows`."""
         plans = read_rows(self.toolkit, rows, fills=self.llm is not None)
 
         async def run_plans() -> list[Result]:
@@ -226,7 +240,7 @@ class Executor(PlanExecutor):
                 self._caller, self._store, self.llm, self.clock, wait=self.wait, workers=self.workers,
                 batch_size=self.batch_size, keep=keep, cancel=cancel, on_progress=on_progress,
             )  # fmt: skip
-            return await run.run_plans(plans)
+            return await run.run_plans(plans, after)
 
         return run_blocking(run_plans())
 

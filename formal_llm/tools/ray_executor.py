@@ -69,16 +69,22 @@ class RayExecutor(PlanExecutor):
         for actor in self._actors:
             self._ray.kill(actor)
 
-    def _execute_rows(
-        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
+    def execute_rows(
+        self,
+        rows: Sequence[Row],
+        keep: bool,
+        cancel: threading.Event | None = None,
+        on_progress: OnProgress | None = None,
+        after: Result | None = None,
     ) -> list[Result]:
+        """See :meth:`PlanExecutor.execute_rows`."""
         if on_progress is not None:
             raise ValueError("a RayExecutor tells no progress; take an Executor, or leave on_progress out")
         read_rows(self.toolkit, rows)  # plans that cannot be executed are reported here
         shares = [rows[start : start + self.chunk] for start in range(0, len(rows), self.chunk)]
         for share in shares:
             sent = [(plan, plan.rules if plan.is_timed else None, inputs) for _, plan, inputs in share]
-            self._pool.submit(lambda actor, sent: actor.run.remote(sent, keep), sent)
+            self._pool.submit(lambda actor, sent: actor.run.remote(sent, keep, after), sent)
         results: list[Result] = []
         for share in shares:
             error: ExecutionError = Cancelled()
@@ -100,10 +106,15 @@ class _RayWorker:
     def __init__(self, toolkit: ToolSet, settings: ExecutorSettings) -> None:
         self._executor = Executor(toolkit, **settings)
 
-    def run(self, rows: Sequence[tuple[Plan, Source | None, Mapping[str, object]]], keep: bool) -> list[Result]:
+    def run(
+        self, sent: Sequence[tuple[Plan, Source | None, Mapping[str, object]]], keep: bool, after: Result | None
+    ) -> list[Result]:
         """Return the results of a share of the plans."""
-        plans = [plan if rules is None else plan.with_rules(rules) for plan, rules, _ in rows]
-        results = self._executor.run_many(plans, [inputs for _, _, inputs in rows], keep=keep)
+        rows = [
+            (index, plan if rules is None else plan.with_rules(rules), inputs)
+            for index, (plan, rules, inputs) in enumerate(sent)
+        ]
+        results = self._executor.execute_rows(rows, keep, after=after)
         for result in results:
             if isinstance(result.error, ToolError):
                 result.error.cause = None  # its class may not be serializable; the error contains its text

@@ -218,9 +218,9 @@ class Toolkit:
     def _executor(self) -> Executor:
         return Executor(self)
 
-    def run(self, plan: Plan, inputs: Inputs) -> Result:
+    def run(self, plan: Plan, inputs: Inputs, *, after: Result | None = None) -> Result:
         """Execute a plan with the default settings; see :meth:`Executor.run`."""
-        return self._executor.run(plan, inputs)
+        return self._executor.run(plan, inputs, after=after)
 
 
 class ToolkitMaker(Protocol):

@@ -170,3 +170,27 @@ def test_a_step_that_fails_stops_what_comes_after_it() -> None:
 def test_a_plan_that_is_empty_gives_nothing() -> None:
     result = KIT.run(first_plan("P -> ε"), {})
     assert (result.output, result.steps) == (None, ())
+
+
+def test_what_was_done_before_a_plan_failed_is_not_done_again() -> None:
+    @tool
+    def mail(host: str) -> str:
+        LOG.append("mail")
+        return f"mail about {host}"
+
+    @tool
+    def phone(mail: str) -> str:
+        LOG.append("phone")
+        raise ConnectionError("nobody there")
+
+    @tool
+    def write(mail: str) -> str:
+        LOG.append("write")
+        return f"wrote after {mail}"
+
+    LOG.clear()
+    planner = Planner(CFG.from_string("P -> mail A\nA -> phone | write"), "test:first")
+    solution = planner.solve("x", {"host": "web"}, Toolkit([mail, phone, write]))
+    assert solution.result.output == "wrote after mail about web"
+    assert LOG == ["mail", "phone", "write"]
+    assert [step.state for step in solution.result.steps] == ["cached", "executed"]
