@@ -425,9 +425,8 @@ class ToolError(ExecutionError):
     Attributes:
         tool: the tool.
         problem: what happened, in words, without the name of the tool.
-        reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much), ``"kind"`` (what
-            it takes or returned is not what it declares), ``"late"`` (its rules do not allow it any more at this time)
-            or ``"arguments"`` (a model that was to write them did not).
+        reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much), ``"kind"`` (what it
+            takes or returned is not what it declares), ``"late"`` (by its rules), ``"arguments"`` (no model wrote them).
         position: its place in the word of the plan, from 0; None outside a plan.
         step: the step of the plan, where there is one for it.
         cause: what the tool raised, if it did.
