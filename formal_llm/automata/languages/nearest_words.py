@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, count
 from typing import Literal, NamedTuple
@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
-from formal_llm.automata.models.automaton import Word
+from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import product
 from formal_llm.automata.models.transition import Transition
@@ -159,6 +159,55 @@ def nearest(
     return Nearest(found, edits, sum(getattr(weights, edit.kind) for edit in edits))
 
 
+class Continuation(NamedTuple):
+    """The moves from a configuration to the end that are nearest to a word.
+
+    Attributes:
+        moves: the moves.
+        kept: for each of them, whether it reads the next symbol of the word, with nothing left out before it.
+        distance: the cost of the edits, those before the configuration included.
+    """
+
+    moves: tuple[Move, ...]
+    kept: tuple[bool, ...]
+    distance: float
+
+
+def find_continuation(
+    lookahead: Lookahead,
+    start: Hashable,
+    word: Word,
+    begun: Word = (),
+    free: Collection[str] = (),
+    *,
+    max_states: int = _PAIRS,
+) -> Continuation | None:
+    """Return the moves from a configuration on that end the word nearest to ``word``; None where none was found.
+
+    Args:
+        lookahead: the lookahead of any automaton.
+        start: the configuration.
+        word: any word.
+        begun: what was read before the configuration.
+        free: terminals that cost nothing where ``word`` does not have them.
+        max_states: how many pairs of a position and a configuration the search may examine.
+    """  # fmt: skip
+    read = tuple(name for name in begun if name not in free)
+    search = _Search(lookahead, word, UNIT_WEIGHTS, frozenset(free))
+    with lookahead.work.limit_seconds(_PRUNING_TIME):
+        return search.find_way(max_states, start, compare_beginnings(read, word))[0]
+
+
+def compare_beginnings(begun: Word, word: Word) -> list[float]:
+    """Return what it costs to turn each beginning of ``word`` into ``begun``."""
+    row: list[float] = list(range(len(word) + 1))
+    for name in begun:
+        above, row = row, [row[0] + 1]
+        for at, old in enumerate(word):
+            row.append(min(above[at] + (old != name), above[at + 1] + 1, row[-1] + 1))
+    return row
+
+
 #: A position in the word and a configuration; the position after the end is that of an accepted word.
 _State = tuple[int, Hashable]
 
@@ -166,9 +215,11 @@ _State = tuple[int, Hashable]
 class _Search:
     """The search for the cheapest way through the word and the automaton."""
 
-    def __init__(self, lookahead: Lookahead, word: Word, weights: EditWeights) -> None:
+    def __init__(
+        self, lookahead: Lookahead, word: Word, weights: EditWeights, free: frozenset[str] = frozenset()
+    ) -> None:
         self._lookahead, self._automaton = lookahead, lookahead.automaton
-        self._word, self._weights = word, weights
+        self._word, self._weights, self._free = word, weights, free
         known = set(self._automaton.terminals)
         #: How many symbols from each position on the automaton does not know.
         self._unknown = list(accumulate((name not in known for name in reversed(word)), initial=0))[::-1]
@@ -190,36 +241,52 @@ class _Search:
 
     def find_word(self, max_states: int) -> tuple[Word | None, float]:
         """Return the nearest word, None if there is none or the budget ran out; and what it costs at least."""
+        way, cost = self.find_way(max_states, self._automaton.start(), (0,))
+        return None if way is None else tuple(move.read for move in way.moves if move.read is not None), cost
+
+    def find_way(
+        self, max_states: int, configuration: Hashable, begun: Sequence[float]
+    ) -> tuple[Continuation | None, float]:
+        """Return the nearest way, None if there is none or the budget ran out; and what it costs at least.
+
+        Args:
+            max_states: how many pairs may be examined.
+            configuration: where the way begins.
+            begun: what was paid before it, by how much of the word is done with.
+        """
         length = len(self._word)
         end, examined, offered = length + 1, 0, count()
-        start: _State = (0, self._automaton.start())
         # What a way costs, and where it edits: of ways that cost the same, the one that keeps more of the beginning.
-        costs: dict[_State, tuple[float, int]] = {start: (0, 0)}
-        came: dict[_State, tuple[_State, str | None]] = {}
+        costs: dict[_State, tuple[float, int]] = {}
+        came: dict[_State, tuple[_State, Move | None]] = {}
         # Ties: the pair furthest in the word comes first, of these the one that edits late, then the one found first.
-        queue = [(self._estimate_rest(start), 0, 0, next(offered), 0.0, start)]
+        queue: list[tuple[float, int, int, int, float, _State]] = []
+        for at, paid in enumerate(begun):
+            state = (at, configuration)
+            costs[state] = (paid, 0)
+            heapq.heappush(queue, (paid + self._estimate_rest(state), -at, 0, next(offered), paid, state))
         while queue:
             cost, _, early, _, paid, state = heapq.heappop(queue)
             if (paid, early) > costs[state]:  # it was reached in a better way since
                 continue
             at = state[0]
             if at == end:
-                return _spell_way(state, came), cost
+                return self._trace_way(state, came, cost), cost
             examined += 1
             if examined > max_states:
                 return None, cost
-            for price, following, read in self._list_steps(*state):
+            for price, following, move in self._list_steps(*state):
                 new = paid + price, early + (length - at + 1 if price else 0)
                 if new < costs.get(following, (INFINITE, 0)):
                     rest = self._estimate_rest(following)
                     if rest < INFINITE:
-                        costs[following], came[following] = new, (state, read)
+                        costs[following], came[following] = new, (state, move)
                         entry = new[0] + rest, -following[0], new[1], next(offered), new[0], following
                         heapq.heappush(queue, entry)
         return None, INFINITE
 
-    def _list_steps(self, at: int, now: Hashable) -> Iterator[tuple[float, _State, str | None]]:
-        """Yield the cost of each step from a pair, the pair after it, and what is read."""
+    def _list_steps(self, at: int, now: Hashable) -> Iterator[tuple[float, _State, Move | None]]:
+        """Yield the cost of each step from a pair, the pair after it, and the move that it makes."""
         weights, symbol = self._weights, self._word[at] if at < len(self._word) else None
         if symbol is not None:
             yield weights.delete, (at + 1, now), None
@@ -228,11 +295,11 @@ class _Search:
         for move in self._automaton.moves(now):
             after = self._automaton.step(now, move)
             if move.read is None:
-                yield 0, (at, after), None
+                yield 0, (at, after), move
                 continue
-            yield weights.insert, (at, after), move.read
+            yield 0 if move.read in self._free else weights.insert, (at, after), move
             if symbol is not None:
-                yield 0 if move.read == symbol else weights.substitute, (at + 1, after), move.read
+                yield 0 if move.read == symbol else weights.substitute, (at + 1, after), move
 
     def _estimate_rest(self, state: _State) -> float:
         """Return a lower bound on the cost from a pair on; infinite at a dead end."""
@@ -250,16 +317,26 @@ class _Search:
         lost = self._unknown[at]
         for shift, mask, most, takes in self._broken:
             lost += max(0, -((now.remaining >> shift & mask) - takes[at]) // most)  # type: ignore[attr-defined]
-        return lost * self._least_loss + max(0, least - (len(self._word) - at)) * self._weights.insert
+        inserted = 0 if self._free else max(0, least - (len(self._word) - at))
+        return lost * self._least_loss + inserted * self._weights.insert
 
-
-def _spell_way(state: _State, came: dict[_State, tuple[_State, str | None]]) -> Word:
-    read = []
-    while state in came:
-        state, name = came[state]
-        if name is not None:
-            read.append(name)
-    return tuple(reversed(read))
+    def _trace_way(self, state: _State, came: dict[_State, tuple[_State, Move | None]], cost: float) -> Continuation:
+        way: list[tuple[_State, Move | None, int]] = []
+        while state in came:
+            before, move = came[state]
+            way.append((before, move, state[0]))
+            state = before
+        moves: list[Move] = []
+        kept: list[bool] = []
+        whole = True  # whether no symbol was left out since the last one that was read
+        for (at, _), move, after in reversed(way):
+            if move is None:
+                whole = False
+                continue
+            moves.append(move)
+            kept.append(whole and after > at and self._word[at] == move.read)
+            whole = whole or move.read is not None
+        return Continuation(tuple(moves), tuple(kept), cost)
 
 
 def _search_by_distance(

@@ -25,10 +25,9 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.derivations import Feature
 from formal_llm.errors import AutomatonError, InfiniteLanguage, Undecided
 from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
-from formal_llm.planning.drivers.draft import find_way_along, follow_way
+from formal_llm.planning.drivers.draft import follow_word
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.search import Ask, ask_once, greedy
-from formal_llm.planning.reading.drafts import DraftStep, DraftSteps
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.walk import Walk
 
@@ -83,13 +82,7 @@ def plan_at_once(walk: Walk, ask: Ask = ask_once, *, or_greedy: bool = False) ->
                 if not or_greedy:
                     raise
                 best = None
-            steps = way = None
-            if best is not None:
-                steps = DraftSteps(tuple(DraftStep(name, frozenset([name])) for name in best.word))
-                way = find_way_along(walk.table, walk.configuration, steps, len(walk.word), whole=True)
-            if steps is not None and way is not None:
-                follow_way(walk, steps, way)
-            elif not or_greedy:
+            if (best is None or not follow_word(walk, best.word)) and not or_greedy:
                 raise Undecided("the choices that lead to the best plan were not found; use another search")
     yield from greedy(walk, ask)
 

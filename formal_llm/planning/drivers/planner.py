@@ -11,7 +11,7 @@ from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import TextLLM
+from formal_llm.llms.generation import ObjectLLM, TextLLM
 from formal_llm.llms.llm import Asking, LLMLike, aanswered, answered, attempts, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
@@ -32,7 +32,6 @@ from formal_llm.planning.walks.wording import Wording, adapt_wording
 
 if TYPE_CHECKING:
     from formal_llm.automata import WeightedRules
-    from formal_llm.planning.drivers.draft import Drafting
 
 
 class PlansMany:
@@ -138,7 +137,6 @@ class PlannerSettings(SharedSettings, total=False):
     search: Search | None
     seed: int
     length_penalty: float
-    drafting: Drafting | None
     tries: int
     max_states: int
     solver: bool
@@ -169,7 +167,6 @@ class Planner(PlansMany):
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
             :func:`formal_llm.planning.drivers.search.best_first`).
-        drafting: for ``"draft"``: when to request another draft.
         wording: how questions are phrased; by default :class:`Wording`, shortened for models that prefer it.
         pages: the maximum number of options of a question, or :class:`~formal_llm.planning.walks.pages.Pages`: how a
             question with more options is split into several. None for no bound.
@@ -205,7 +202,6 @@ class Planner(PlansMany):
         search: Search | None = None,
         seed: int = 0,
         length_penalty: float = 0.0,
-        drafting: Drafting | None = None,
         wording: Wording | None = None,
         pages: Pages | int | None = None,
         budget: Budget | None = None,
@@ -225,8 +221,6 @@ class Planner(PlansMany):
             raise ValueError(f"a length_penalty is for search='best-first', not for {search!r}")
         if length_penalty < 0:
             raise ValueError(f"length_penalty is 0 or more, not {length_penalty}")
-        if drafting is not None and search != "draft":
-            raise ValueError(f"a drafting is for search='draft', not for {search!r}")
         if not patience >= 0:
             raise ValueError(f"patience counts seconds from 0, not {patience}")
         if tries < 1:
@@ -241,7 +235,6 @@ class Planner(PlansMany):
         self.lookahead = lookahead
         self.search: Search | None = search
         self.length_penalty = length_penalty
-        self.drafting = drafting
         self.seed = seed
         self._random = random.Random(seed)
         self.wording = wording or adapt_wording(Wording(), self.llm)
@@ -385,7 +378,7 @@ class Planner(PlansMany):
         if self.search == "draft":
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
-            return draft_and_mend(walk, ask, self.drafting, on_event=self.on_event)
+            return draft_and_mend(walk, ask, held=isinstance(self.llm, ObjectLLM), on_event=self.on_event)
         return greedy(walk, ask)
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:

@@ -41,7 +41,7 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
     ("uncertain_option", {"option": ""}),
     ("page_wanted", {"count": 1}), ("look", {"task": "", "options": "", "instruction": ""}),
-    ("draft_call", {}), ("draft_steps", {}), ("draft_wanted", {"step": ""}),
+    ("draft_form", {}), ("draft_wanted", {"plan": ""}),
 )  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
@@ -122,8 +122,8 @@ class Wording:
             ``{instruction}``. The task comes last, so that a model reads what comes before only once.
         draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
             ``{names}`` (the names that plans consist of), ``{rules}``, ``{limits}``, ``{instruction}``.
-        draft_call, draft_steps: the form of a draft, if plans are printed as nested calls, and otherwise.
-        draft_wanted: the note in a question at which the draft breaks the rules; may use ``{step}``.
+        draft_form: the form of a draft.
+        draft_wanted: the note in a question at which the draft breaks the rules; may use ``{plan}``.
     """
 
     conversation: bool = False
@@ -164,18 +164,15 @@ class Wording:
         "{instruction}\n\nTask description: {task}"
     )
     draft: str = (
-        "Task description: {task}\n\nA plan is made of these names:\n{names}\n\n"
-        "The rules of a plan:\n{rules}\n{limits}\n\nCurrent progress:\n{progress}\n\n{instruction}"
+        "A plan is made of these steps:\n{names}\n\n"
+        "The rules of a plan:\n{rules}\n{limits}\n\nCurrent progress:\n{progress}\n\n{instruction}\n\n"
+        "Task description: {task}"
     )
-    draft_call: str = (
-        "Write the whole plan, what is there already included, on one line of nested calls: the name of the last step, "
-        "and in brackets what it is applied to, as in name(name(name), name). Use names from above; write nothing else."
+    draft_form: str = (
+        "Which steps does the task need? Write just these, as few as possible, in the order in which they are carried "
+        'out, by their names from above, as JSON: {"plan": [names]}.'
     )
-    draft_steps: str = (
-        "Write the whole plan, what is there already included, from the first step to the last: one step on each line, "
-        "by its name from above, and nothing else. What answers a question is a step, too."
-    )
-    draft_wanted: str = "Your draft of the plan has this here: {step}."
+    draft_wanted: str = "Your draft of the plan was: {plan}."
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "examples", tuple((str(q), str(a)) for q, a in self.examples))
@@ -265,12 +262,10 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
-    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], order: Order, *, nested: bool) -> str:
+    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], order: Order) -> str:
         """Write the request for a draft, given the tree of the plan so far; ``parts`` has names, rules and limits."""
-        instruction = self.draft_call if nested else self.draft_steps
-        return fill_template(
-            self.draft, {"task": task, "progress": self.progress(tree, order), "instruction": instruction, **parts}
-        )
+        progress = self.progress(tree, order)
+        return fill_template(self.draft, {"task": task, "progress": progress, "instruction": self.draft_form, **parts})
 
     def ask_steps(self, task: str, options: Sequence[str]) -> str:
         """Write the question for all steps of a plan at once."""
