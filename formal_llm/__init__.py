@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from formal_llm.planning.checking.texts import TextVerification, verify_text
     from formal_llm.planning.checking.verify import Verification, Verifier, verify
     from formal_llm.planning.drivers.solving import Solution
-    from formal_llm.planning.reading.reader import read_plan_text
+    from formal_llm.planning.reading import read_plan_text
     from formal_llm.tools.executor import Executor
     from formal_llm.tools.tool import tool
     from formal_llm.tools.toolkit import Toolkit
@@ -117,7 +117,7 @@ _HOMES = {
     "aauthor": "authoring.author",
     "author": "authoring.author",
     "constraint": "automata",
-    "read_plan_text": "planning.reading.reader",
+    "read_plan_text": "planning.reading",
     "selection": "automata",
     "tool": "tools.tool",
     "verify": "planning.checking.verify",

@@ -19,7 +19,9 @@ from formal_llm.automata.languages.emptiness import explain_unused, find_unused_
 from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
+from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.symbols import Symbol
 from formal_llm.cli import options
@@ -28,8 +30,7 @@ from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
-from formal_llm.planning.reading.one_line import PlanLine
+from formal_llm.planning.plans.vocabulary import PREFIX_NOTE, write_word
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.trail import describe_hard_rule
@@ -295,6 +296,20 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
+def _write_line(word: Word, rules: Automaton) -> str:
+    """A plan on one line, for people: labels, decisions with their questions; of a grammar its names."""
+    base = base_with_clock(rules) if isinstance(rules, PDA) else None
+    if base is None or base.cfg is not None or not word:
+        return write_word(word)
+    asked = {move.read: move.question.rstrip() for move in base.transitions if move.decision}
+    parts = []
+    for name in word if base.order == "forward" else word[::-1]:
+        question = asked.get(name, "")
+        colon = "" if question[-1:] in ("", "?", ":") else ":"
+        parts.append(f"{question}{colon} {base.label(name)}".strip())
+    return " / ".join(parts)
+
+
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     """What the language is: how many plans, the shortest, three at random; as far as budgets reach.
 
@@ -302,7 +317,6 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     """
     found: dict[str, object] = {}
     words: list[Word] = []
-    line = PlanLine(lookahead.automaton)
     try:
         shortest = lookahead.shortest_word()
         if shortest is None:
@@ -310,11 +324,11 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
         words.append(shortest)
         many = count_plans(lookahead)
         found["plans"] = many.describe_count("of at most {} terminals")
-        found["shortest plan"] = line.write_plan(shortest)
+        found["shortest plan"] = _write_line(shortest, lookahead.automaton)
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         words += [word for word in drawn if word is not None]
-        found["at random"] = [line.write_plan(word or ()) for word in drawn]
+        found["at random"] = [_write_line(word or (), lookahead.automaton) for word in drawn]
     except Undecided as error:
         late = "the shortest plan was not found in one second of search"
         found["not decided"] = late if lookahead.work.left <= 0 else said_of(error)

@@ -12,15 +12,22 @@ from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
 from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading.candidates import CandidateWords, write_step
-from formal_llm.planning.reading.phrases import MovePhrases
-from formal_llm.planning.reading.prose import ReadingProblem, StepLine, fold_text
-from formal_llm.planning.reading.reader import Reading, read_plan
+from formal_llm.planning.reading import (
+    CandidateWords,
+    Reading,
+    ReadingProblem,
+    StepLine,
+    StepTexts,
+    fold_text,
+    read_plan,
+    write_step,
+)
 
 #: What a step costs that is put in, taken out, replaced.
 KEEPING = EditWeights(insert=1, delete=2, substitute=2)
@@ -92,8 +99,8 @@ class _StepAutomaton:
     """
 
     def __init__(self, rules: PDA, lines: Sequence[StepLine]) -> None:
-        moves = MovePhrases(rules)
-        matches = [moves.find_transitions(line.text) for line in lines]
+        moves = StepTexts(rules)
+        matches = [moves.find_moves(line.text) for line in lines]
         self.printed: dict[Transition, str] = {}
         numbers: dict[str, dict[str, int]] = {}
         made: list[Transition] = []
@@ -160,14 +167,12 @@ class TextVerification(Verification):
 
     Attributes:
         line: the line of the text where it goes wrong, from 1; None where it is valid, or it is no matter of a line.
-        skipped: what was left out of the text as no step, with its lines.
         also: a word that the text may be read as, too, and that is not valid; None where none is known.
         steps: the nearest valid plan, as it is printed.
         changes: what to change in the text to get there, in sentences.
     """
 
     line: int | None = None
-    skipped: tuple[str, ...] = ()
     also: Word | None = None
     steps: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
@@ -179,13 +184,12 @@ class TextVerification(Verification):
         return "\n".join([*rows, "to get there:", *(f"  {change}" for change in self.changes)])
 
 
-def verify_text(text: str, verifier: Verifier, *, strict: bool = False, repair: bool = True) -> TextVerification:
+def verify_text(text: str, verifier: Verifier, *, repair: bool = True) -> TextVerification:
     """Whether the plan that anybody wrote is valid, where it goes wrong if not, and a nearest valid one.
 
     Args:
-        text: the plan; for the forms see :func:`~formal_llm.planning.reading.reader.read_plan`.
+        text: the plan; for the forms see :func:`~formal_llm.planning.reading.read_plan`.
         verifier: of the rules.
-        strict: whether only what is printed is understood.
         repair: whether to look for a nearest valid plan.
 
     Raises:
@@ -194,19 +198,17 @@ def verify_text(text: str, verifier: Verifier, *, strict: bool = False, repair: 
     """
     rules = verifier.lookahead.pda
     assert rules is not None  # a verifier is of a pushdown automaton
-    reading = read_plan(text, rules, strict=strict)
-    skipped = tuple(map(str, reading.skipped))
+    reading = read_plan(text, rules)
     word = reading.within(rules, max_states=verifier.lookahead.max_states)
     if word is None:
-        found = _InvalidText(reading, verifier, rules).build_verification(repair)
-        return replace(found, skipped=skipped)
+        return _InvalidText(reading, verifier, rules).build_verification(repair)
     other = reading.within()
     also = other if other is not None and not rules.accepts(other) else None
     reason = "it follows all the rules"
     if also is not None:
         shown = ", ".join(map(verifier.label, also))
         reason += f"; but it may also be read as {shown}, and that is not valid"
-    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, skipped=skipped, also=also)
+    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, also=also)
 
 
 class _InvalidText:
@@ -215,13 +217,15 @@ class _InvalidText:
     def __init__(self, reading: Reading, verifier: Verifier, rules: PDA) -> None:
         self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, rules.order
         self._max_states = verifier.lookahead.max_states
+        #: Its lines as steps of an automaton that comes from no grammar: these are repaired as lines.
+        self._moved = reading.steps if base_with_clock(rules).cfg is None else None
 
     def build_verification(self, repair: bool) -> TextVerification:
         reading = self._reading
         word = reading.within()
         known = word if word is not None else reading.guess
         # Lines are repaired as lines, and what is no word of anything has no nearest one.
-        by_words = repair and reading.moved is None
+        by_words = repair and self._moved is None
         base = self._verifier.verify(known, repair=by_words and not reading.lines) if known is not None else _UNKNOWN
         found = TextVerification(**{name: getattr(base, name) for name in Verification.__dataclass_fields__})
         if by_words and reading.lines and known is not None:
@@ -232,8 +236,8 @@ class _InvalidText:
             )  # fmt: skip
         if found.valid:  # its terminals, one after the other, are a plan; but not its further contents
             found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
-        if reading.moved is not None:
-            wrong = reading.moved.explain_failure(self._is_possible)
+        if self._moved is not None:
+            wrong = self._moved.explain_failure(self._is_possible)
             found = self._add_reason(replace(found, position=None, allowed=()), wrong, found)
         elif reading.wrong is not None:
             found = self._add_reason(found, reading.wrong, None)
@@ -271,7 +275,7 @@ class _InvalidText:
 
     def _add_repair(self, found: TextVerification) -> TextVerification:
         reading = self._reading
-        if reading.moved is not None:
+        if self._moved is not None:
             made = find_remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
             word = None if made is None else self._read_back(made)
             if made is None or word is None:
@@ -292,7 +296,7 @@ class _InvalidText:
 
     def _read_back(self, made: PlanRemedy) -> Word | None:
         text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
-        return read_plan(text, self._rules, strict=True).within(self._rules)
+        return read_plan(text, self._rules).within(self._rules)
 
 
 _UNKNOWN = Verification((), False, "", decided=False, nearest_decided=False)

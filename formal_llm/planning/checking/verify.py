@@ -140,7 +140,7 @@ class Verifier:
             repair: whether to look for a nearest valid word, which is most of the work.
 
         Raises:
-            TypeError: a text; :func:`~formal_llm.planning.reading.reader.read_plan_text` reads one.
+            TypeError: a text; :func:`~formal_llm.planning.reading.read_plan_text` reads one.
         """
         if isinstance(plan, str):
             raise TypeError("a word is a sequence of terminal names; read_plan_text reads a plan from a text")
@@ -272,7 +272,7 @@ def verify(
 
     Raises:
         AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
-        TypeError: the plan is a text; :func:`~formal_llm.planning.reading.reader.read_plan_text` reads one.
+        TypeError: the plan is a text; :func:`~formal_llm.planning.reading.read_plan_text` reads one.
     """
     return Verifier(source, limits, weights=weights, max_states=max_states).verify(plan)
 
