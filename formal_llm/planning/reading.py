@@ -6,18 +6,21 @@
 - One step a line, in the order of carrying out: a name, a label, or a text of the rules. Bullets and numbers before it
   are dropped; nothing else may stand there. Decisions of charts may be left out. Steps of nested calls say what they
   are applied to ("Use X on A and the result of step 1"): every order is right in which a result is made before its use.
+  Where productions have texts, these are the steps, and they are written as a plan prints them.
 
-Lines may stand for many words, as they need not hold decisions. These words are the language of an automaton, so
-whether one of them keeps the rules is whether a product has a word.
+Lines may stand for many words, as they need not hold decisions, and as a text speaks for the terminals of its
+production. These words are the language of an automaton, so whether one of them keeps the rules is whether a product
+has a word.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import combinations_with_replacement, islice
 from typing import Any, Literal, NamedTuple
 
 from formal_llm.authored.files import parse_json
@@ -33,7 +36,7 @@ from formal_llm.automata.models.symbols import selection_members, unquote_text
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import one_line
-from formal_llm.planning.plans.tree import Call, Node, build_tree, is_flat
+from formal_llm.planning.plans.tree import Call, Node, build_tree, is_flat, takes_several
 from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary
 from formal_llm.planning.source import source_of
 
@@ -44,11 +47,14 @@ _CALL = re.compile(r"(?:\w+ = )?[^\s(),=]+(?: ?\(.*\))?")
 _PIECE = re.compile(r"[^\s(),]+|[(),]")
 _RESULT = re.compile(r"(?:the )?result of step (\d{1,9})", re.IGNORECASE)
 #: How many derivations of a word are looked at, and how many words that share labels.
-_DERIVATIONS, _OTHERS, _TOLD = 300, 100, 300
+_DERIVATIONS, _OTHERS = 300, 100
 #: With more printed steps than this it is not determined which of them were possible at the place of a wrong one.
 _TRIED = 100
+#: How many ways to read one line are looked at.
+_WAYS = 1_000
 _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 #: How plans can be written, for errors.
+_CALLS = "write nested calls, or JSON"
 FORMS = "a plan is one step a line, a word (names with blanks between them), nested calls, or JSON"
 
 
@@ -80,8 +86,8 @@ def fold_text(text: str) -> str:
 
 
 def write_step(transition: Transition, label: str) -> str | None:
-    """The step that a transition of an automaton without a grammar prints; None for none."""
-    if transition.decision or (transition.read is None and not transition.text):
+    """The step that a transition prints; None for none, as where it comes from a production."""
+    if transition.decision or transition.production is not None or not (transition.read or transition.text):
         return None
     return transition.text or f"Use {label}"
 
@@ -126,11 +132,8 @@ class StepTexts:
                 self._names.setdefault(form, []).append(name)
 
     def _add_move(self, move: Transition, label: str) -> None:
-        if move.read is not None:
+        if move.read is not None and move.production is None:
             self.reading.setdefault(move.read, set()).add(move)
-        if move.production is not None:
-            self.silent.add(move)
-            return
         text = write_step(move, label)
         if text is not None:
             self.printed.setdefault(one_line(text), set()).add(move)
@@ -167,6 +170,14 @@ class StepTexts:
 
 # -- the words that lines stand for -----------------------------------------------------------------------------------
 
+#: The tools that a line may be, and what they are applied to: the names that an input may be, or numbers of steps.
+Flow = tuple[Word, tuple[Word | int, ...]]
+#: A stack symbol of the automaton of told steps; a move of it: what it prints, what it pushes, the line that it is of.
+_Key = tuple[Any, ...]
+_Told = tuple[str, tuple[_Key, ...], int | None]
+#: Marks a move as one that prints nothing, as moves of productions do.
+_MARK = Production("", ())
+
 #: Whether anything may come before the lines, or after them.
 Around = Literal["", "before", "after"]
 
@@ -189,12 +200,17 @@ class CandidateWords:
         Raises:
             Undecided: the budget of states ran out before that was known.
         """
-        pda = PDA(
-            self.pda.transitions, start=self.pda.start_state, accepting=self.pda.accepting_states,
-            stack=self.pda.start_stack, symbols=rules.symbols, check=False,
-        )  # fmt: skip
-        kept = constrained(pda, (factor.without_limits for factor in rules.factors[1:]))
-        return Lookahead(kept.with_limits(rules.limits, rules.terminals), max_states=max_states).shortest_word()
+        return Lookahead(apply_rules(self.pda, rules), max_states=max_states).shortest_word()
+
+
+def apply_rules(pda: PDA, rules: PDA) -> PDA:
+    """The words of an automaton that keep the constraints of a product and its limits."""
+    plain = PDA(
+        pda.transitions, start=pda.start_state, accepting=pda.accepting_states, stack=pda.start_stack,
+        symbols=rules.symbols, order=rules.order, check=False,
+    )  # fmt: skip
+    kept = constrained(plain, (factor.without_limits for factor in rules.factors[1:]))
+    return kept.with_limits(rules.limits, rules.terminals)
 
 
 def _build_candidates(
@@ -230,20 +246,27 @@ def _build_candidates(
 class StepLines:
     """Lines as the steps of an automaton, in the order of carrying out.
 
+    Args:
+        pda: the automaton, whose transitions print steps.
+        silent: those that print none.
+        lines: the steps.
+        matches: for each line the transitions that it may be.
+        known: the steps that there are, with their transitions.
+
     Attributes:
         candidates: the words; there may be none.
-
-    Raises:
-        NotationError: a line describes nothing of the automaton.
     """
 
-    def __init__(self, pda: PDA, texts: StepTexts, lines: Sequence[StepLine]) -> None:
-        self._pda, self._texts, self._lines, self._prefix = pda, texts, lines, pda.order == "prefix"
-        self._matches = [texts.find_moves(line.text) for line in lines]
-        self.candidates = self._find_candidates(self._matches)
+    def __init__(
+        self, pda: PDA, silent: Collection[Transition], lines: Sequence[StepLine],
+        matches: Sequence[Collection[Transition]], known: Mapping[str, Collection[Transition]],
+    ) -> None:  # fmt: skip
+        self.pda, self._silent, self._lines, self._prefix = pda, silent, lines, pda.order == "prefix"
+        self._matches, self._known = matches, known
+        self.candidates = self._find_candidates(matches)
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
-        found = _build_candidates(self._pda, self._texts.silent, matches[::-1] if self._prefix else matches, around)
+        found = _build_candidates(self.pda, self._silent, matches[::-1] if self._prefix else matches, around)
         if not self._prefix:
             return found
         return CandidateWords(found.pda, {move: len(matches) - 1 - line for move, line in found.lines.items()})
@@ -261,11 +284,10 @@ class StepLines:
             middle = (low + high) // 2
             fits = possible(self._find_candidates(self._matches[:middle], around))
             low, high = (middle, high) if fits else (low, middle)
-        known = self._texts.printed
         could: tuple[str, ...] = ()
-        if len(known) <= _TRIED:
-            before = self._matches[:low]
-            could = tuple(t for t, moves in known.items() if possible(self._find_candidates([*before, moves], around)))
+        if len(self._known) <= _TRIED:
+            ways = ((text, [*self._matches[:low], moves]) for text, moves in self._known.items())
+            could = tuple(text for text, matches in ways if possible(self._find_candidates(matches, around)))
         ends = possible(self._find_candidates(self._matches[:low]))
         if low < len(self._lines):
             line, after = self._lines[low], f" after line {self._lines[low - 1].place}" if low else ""
@@ -276,24 +298,28 @@ class StepLines:
         return ReadingProblem("a step is missing after this one", self._lines[-1], could)
 
     def guess_word(self) -> Word | None:
-        """The terminals of the steps, with decisions filled in as far as they go; None where a step has none."""
+        """The terminals of the steps, with what prints nothing filled in as far as some plan goes; None for a plan."""
         matches = self._matches[::-1] if self._prefix else self._matches
         low, high = 0, len(matches) + 1
         while high - low > 1:
             middle = (low + high) // 2
-            made = _build_candidates(self._pda, self._texts.silent, matches[:middle], "after")
-            if Lookahead(made.pda).completable().value == "no":
-                high = middle
-            else:
-                low = middle
-        made = _build_candidates(self._pda, self._texts.silent, matches[:low], "")
+            made = _build_candidates(self.pda, self._silent, matches[:middle], "after")
+            low, high = (low, middle) if Lookahead(made.pda).completable().value == "no" else (middle, high)
+        made = _build_candidates(self.pda, self._silent, matches[:low], "")
         ended = PDA(
             made.pda.transitions, start=made.pda.start_state, stack=made.pda.start_stack, check=False,
             accepting=[state for state in made.pda.states if state[1] == low],  # type: ignore[index]
         )  # fmt: skip
-        begun = Lookahead(ended).shortest_word() or ()
-        rest = [sorted({move.read for move in found if move.read is not None}) for found in matches[low:]]
-        return (*begun, *(names[0] for names in rest if names))
+        word = list(Lookahead(ended).shortest_word() or ())
+        for found in matches[low:]:
+            word += min((_list_reads(move) for move in found), default=())
+        return None if self.pda.accepts(word) else tuple(word)
+
+
+def _list_reads(move: Transition) -> Word:
+    """The terminals of a step: that which its move reads, and those that its text speaks for."""
+    said = (name for name in move.push if name.startswith("('said', "))
+    return (move.read,) if move.read is not None else tuple(literal_eval(name)[1] for name in said)
 
 
 @dataclass(frozen=True)
@@ -412,7 +438,7 @@ class _PlanReader:
             if "(" in row and not self._is_step(split_mark(row)[0]) and _CALL.fullmatch(row):
                 return self._read_call(*rows[0])
             known = sum(name in self._terminals for name in names)
-            if 2 * known > len(names) > 1 and not self._find_flow(row):  # a slip in a word
+            if 2 * known > len(names) > 1 and not any(self._find_flows(row)):  # a slip in a word
                 return Reading(words=(tuple(self._resolve_name(name, *rows[0]) for name in names),))
         return self._read_lines([self._read_line(*row) for row in rows])
 
@@ -529,77 +555,98 @@ class _PlanReader:
                 raise self._error(f"this step has the number {line.number}, and {before + 1} comes next", *line[:2])
             before = line.number or before
         cfg = self._cfg
+        flows = [list(self._find_flows(line.text)) for line in lines]
         if cfg is not None and any(production.text for production in cfg.productions):
-            return self._read_told(lines)
-        flows = [self._find_flow(line.text) for line in lines] if cfg is not None and self._prefix else []
-        if any(inputs for _, inputs in filter(None, flows)):
+            told = ToldGrammar(cfg, self.texts, lines, flows)
+            self._check_known(lines, told.matches, told.shown)
+            return self._read_steps(StepLines(told.pda, told.silent, lines, told.matches, told.shown), lines)
+        if any(inputs for ways in flows for _, inputs in ways):
             return self._read_flow(lines, flows)
+        matches: list[Collection[object]] = []
         for line in lines:
             try:
-                known = self._is_step(line.text)
+                matches.append(self.texts.find_moves(line.text) or self.texts.find_terminals(line.text))
             except NotationError as error:
                 raise self._error(str(error), *line[:2]) from None
-            if not known:
-                names = list(dict.fromkeys([*self.texts.printed, *self.texts.shown]))
-                shown = () if did_you_mean(line.text, names) else tuple(sorted(self.texts.shown))[:20]
-                problem = f"{unknown('step', line.text, names)}; {FORMS}"
-                raise NotationError(problem, file="<plan>", line=line.place, source_line=line.source, expected=shown)
+        self._check_known(lines, matches, self.texts.printed)
         if self.base is None:
             names = [self._resolve_name(line.text, *line[:2]) for line in (lines[::-1] if self._prefix else lines)]
             return Reading(words=(tuple(names),), lines=tuple(lines))
-        steps = StepLines(self.base, self.texts, lines)
-        if Lookahead(steps.candidates.pda).completable().value != "no":
+        moves = [self.texts.find_moves(line.text) for line in lines]
+        return self._read_steps(StepLines(self.base, self.texts.silent, lines, moves, self.texts.printed), lines)
+
+    def _check_known(
+        self, lines: Sequence[StepLine], matches: Sequence[Collection[object]], printed: Collection[str]
+    ) -> None:
+        """Raise where a line is no step."""
+        for line in (line for line, match in zip(lines, matches, strict=True) if not match):
+            names = list(dict.fromkeys([*printed, *self.texts.shown]))
+            shown = () if did_you_mean(line.text, names) else tuple(sorted(self.texts.shown))[:20]
+            problem = f"{unknown('step', line.text, names)}; {FORMS}"
+            raise NotationError(problem, file="<plan>", line=line.place, source_line=line.source, expected=shown)
+
+    @staticmethod
+    def _read_steps(steps: StepLines, lines: Sequence[StepLine]) -> Reading:
+        def is_possible(one: CandidateWords) -> bool:
+            return Lookahead(one.pda).completable().value != "no"
+
+        if is_possible(steps.candidates):
             return Reading(lines=tuple(lines), steps=steps, candidates=(steps.candidates,))
-        wrong = steps.explain_failure(lambda one: Lookahead(one.pda).completable().value != "no")
+        wrong = steps.explain_failure(is_possible)
         return Reading(lines=tuple(lines), steps=steps, guess=steps.guess_word(), wrong=wrong)
 
-    def _find_flow(self, text: str) -> tuple[str, tuple[str | int, ...]] | None:
-        """The tool of a line, and the inputs and numbers of steps that it is applied to; None for what is no step."""
-        if len(names := self.texts.find_terminals(text)) == 1:
-            return names[0], ()
-        for split in re.finditer(" on ", text):
-            tool = self.texts.find_terminals(text[: split.start()])
-            inputs = self._split_inputs(text[split.end() :].split(" and "))
-            if len(tool) == 1 and inputs is not None:
-                return tool[0], inputs
-        return None
+    # -- steps of nested calls ----------------------------------------------------------------------------------
 
-    def _split_inputs(self, parts: list[str]) -> tuple[str | int, ...] | None:
-        """What a tool is applied to; the label of an input may itself hold "and"."""
-        ways: dict[int, tuple[str | int, ...]] = {0: ()}
+    def _find_flows(self, text: str) -> Iterator[Flow]:
+        """The tools that a line of nested calls may be, with what each is applied to."""
+        if self._cfg is None or not self._prefix:
+            return
+        if names := self.texts.find_terminals(text):
+            yield names, ()
+        for split in re.finditer(" on ", text):
+            if tools := self.texts.find_terminals(text[: split.start()]):
+                for inputs in self._split_inputs(text[split.end() :].split(" and ")):
+                    yield tools, inputs
+
+    def _split_inputs(self, parts: list[str]) -> list[tuple[Word | int, ...]]:
+        """The ways to read what a tool is applied to; the label of an input may itself hold "and"."""
+        ways: list[list[tuple[Word | int, ...]]] = [[()], *([] for _ in parts)]
         for end in range(1, len(parts) + 1):
             for start in range(max(0, end - 8), end):
                 part = " and ".join(parts[start:end]).strip()
                 result, names = _RESULT.fullmatch(part), self.texts.find_terminals(part)
-                if start in ways and (result or len(names) == 1):
-                    ways.setdefault(end, (*ways[start], int(result[1]) if result else names[0]))
-        return ways.get(len(parts))
+                if result or names:
+                    ways[end] += [(*way, int(result[1]) if result else names) for way in ways[start]]
+            if len(ways[end]) > _WAYS:
+                raise Undecided(f"there are too many ways to read {' and '.join(parts)!r}")
+        return ways[-1]
 
-    def _read_flow(
-        self, lines: Sequence[StepLine], flows: Sequence[tuple[str, tuple[str | int, ...]] | None]
-    ) -> Reading:
+    def _read_flow(self, lines: Sequence[StepLine], flows: Sequence[Sequence[Flow]]) -> Reading:
         """Steps that say what they are applied to: the calls that they make, in any order in which they can be made."""
+        self._check_known(lines, flows, ())
         made: dict[int, Call] = {}
-        for number, (line, flow) in enumerate(zip(lines, flows, strict=True), 1):
-            if flow is None:
-                raise self._error(f"{unknown('step', line.text, self.texts.shown)}; {FORMS}", *line[:2])
+        for number, (line, ways) in enumerate(zip(lines, flows, strict=True), 1):
+            tools, inputs = ways[0]
+            if len(ways) > 1 or any(len(one) > 1 for one in (tools, *inputs) if not isinstance(one, int)):
+                raise self._error(f"{line.text!r} may be read in several ways; {_CALLS}", *line[:2])
             parts = []
-            for one in flow[1]:
+            for one in inputs:
                 if isinstance(one, int) and one not in made:
                     raise self._error(
                         f"there is no result of step {one} here: each is made before, and used once", *line[:2]
                     )
-                parts.append(made.pop(one) if isinstance(one, int) else Call(one, one))
-            made[number] = Call(flow[0], flow[0], tuple(parts))
+                parts.append(made.pop(one) if isinstance(one, int) else Call(one[0], one[0]))
+            made[number] = Call(tools[0], tools[0], tuple(parts))
         if len(made) > 1:
             unused = lines[min(made) - 1]
             raise self._error("the result of this step is not used by another step", *unused[:2])
         call = made[len(lines)]
         reading = self._compare_calls(tuple(one.name for one in call.walk()), str(call).replace(" ", ""), lines[-1])
-        tools = [one.name for one in call.walk() if one.arguments or any(one.name == f[0] for f in flows if f)]
-        if reading.words and tools != [flow[0] for flow in reversed(flows) if flow] and self._has_order():
+        steps = {tools[0] for ((tools, _),) in flows}
+        tools = [one.name for one in call.walk() if one.arguments or one.name in steps]
+        if reading.words and tools != [names[0] for ((names, _),) in reversed(flows)] and self._has_order():
             raise self._error(
-                f"rules about order are judged in the order of the calls, and these steps are in another one; "
+                "rules about order are judged in the order of the calls, and these steps are in another one; "
                 f"write the plan as calls: {call}", *lines[0][:2]
             )  # fmt: skip
         return replace(reading, lines=tuple(lines))
@@ -607,51 +654,235 @@ class _PlanReader:
     def _has_order(self) -> bool:
         return self.pda is not None and len(self.pda.factors) > 1
 
-    def _fill_selections(self, move: Transition, line: str) -> Word:
-        """What a production with a text becomes, with its selections as the line has them."""
-        chosen = line.removeprefix(fold_text(one_line(move.text))).removeprefix(": ").split(", ")
-        push: list[str] = []
-        for symbol in move.push:
-            members = selection_members(symbol)
-            push += (name for name in members if fold_text(self._label(name)) in chosen) if members else [symbol]
-        return tuple(push)
 
-    def _read_told(self, lines: Sequence[StepLine]) -> Reading:
-        """Steps of a grammar whose productions have texts, which speak for their terminals: as plans print them."""
-        assert self._cfg is not None and self.base is not None
-        known = dict.fromkeys(one_line(p.text) for p in self._cfg.productions if p.text)
-        heads = {fold_text(text) for text in known}
-        matches: list[set[Transition]] = []
-        for line in lines:
-            form = fold_text(line.text)
-            cuts = [form, *(form[: at.start()] for at in re.finditer(": | on ", form))]
-            moves = {m for m in self.base.transitions if m.text and fold_text(one_line(m.text)) in cuts}
-            moves = {replace(m, push=self._fill_selections(m, form)) for m in moves}
-            moves |= {
-                one for cut in cuts for name in self.texts.find_terminals(cut) for one in self.texts.reading[name]
-            }
-            if not moves:
-                raise self._error(f"{unknown('step', line.text, [*known, *self.texts.shown])}; {FORMS}", *line[:2])
-            matches.append(moves)
-        silent = {move for move in self.base.transitions if fold_text(one_line(move.text)) not in heads}
-        filled = [move for moves in matches for move in moves]
-        pda = PDA(
-            dict.fromkeys([*self.base.transitions, *filled]), start=self.base.start_state, check=False,
-            accepting=self.base.accepting_states, stack=self.base.start_stack,
+class ToldGrammar:
+    """The steps of a grammar whose productions have texts, as an automaton: its moves print them, as plans do.
+
+    Its stack holds what is still to be printed: a symbol of the grammar, and how it is written. Terminals that a text
+    speaks for, and those that a tool is applied to, print nothing; :func:`read_steps` says which they are.
+    The stack symbols are, by the first part of their keys:
+
+    - ``flat``: a list of steps, in which each terminal without a text is one. ``free``: steps of nested calls, where
+      the inputs are in no line. ``root``: the same as a whole plan.
+    - ``inputs``: what a tool is applied to: these names, and results of these lines.
+    - ``said``: a terminal in no line. ``chain``: any terminal that a symbol only renames. ``bare``: what is not that;
+      ``several`` of a selection. ``either``: a chain or bare.
+    - ``text``: nothing; it tells moves apart that differ in their texts alone.
+
+    Args:
+        cfg: the grammar.
+        texts: the names of its terminals.
+        lines: the steps that somebody wrote.
+        flows: for each line, of which tools and inputs it may be.
+
+    Attributes:
+        pda: the automaton; for each choice that a text tells it has the moves of these lines, and one for any.
+        silent: its moves that print nothing.
+        matches: the moves that each line may be.
+        shown: the moves by what they print, with "…" for what may be chosen.
+    """
+
+    def __init__(
+        self, cfg: CFG, texts: StepTexts, lines: Sequence[StepLine], flows: Sequence[Sequence[Flow]]
+    ) -> None:  # fmt: skip
+        self._cfg, self._lines, self._flows = cfg, lines, flows
+        self._forms = [fold_text(line.text) for line in lines]
+        self._labels = {
+            name: {fold_text(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
+        }
+        self.matches: list[set[Transition]] = [set() for _ in lines]
+        self.shown: dict[str, set[Transition]] = {}
+        self.silent: set[Transition] = set()
+        begin: list[_Key] = [("flat", cfg.start)] + [("root", cfg.start)] * (cfg.order == "prefix")
+        moves = [Transition("start", None, "$", "loop", (repr(key), "$")) for key in begin]
+        moves.append(Transition("loop", None, "$", "end"))
+        self.silent.update(moves)
+        seen = dict.fromkeys(begin)
+        todo = [*begin]
+        for key in todo:  # it grows
+            if key[0] in ("flat", "said") and key[1] in cfg.terminals:
+                name = key[1]
+                moves.append(
+                    move := Transition("loop", name, repr(key), "loop", (), "", _MARK if key[0] == "said" else None)
+                )
+                if key[0] == "said":
+                    self.silent.add(move)
+                    continue
+                self.shown.setdefault(f"Use {cfg.label(name)}", set()).add(move)
+                for at, line in enumerate(lines):
+                    if name in texts.find_terminals(line.text):
+                        self.matches[at].add(move)
+                continue
+            for text, below, at in self._expand_key(key):
+                push = (("text", text), *below) if text else below
+                moves.append(move := Transition("loop", None, repr(key), "loop", tuple(map(repr, push)), text))
+                if at is not None:
+                    self.matches[at].add(move)
+                elif text:
+                    self.shown.setdefault(text, set()).add(move)
+                else:
+                    self.silent.add(move)
+                todo += (one for one in dict.fromkeys(push) if one not in seen)
+                seen.update(dict.fromkeys(push))
+        self.pda = PDA(
+            dict.fromkeys(moves), start="start", accepting=["end"], stack=("$",), symbols=cfg.symbols, order=cfg.order,
+            check=False,
         )  # fmt: skip
-        found = _build_candidates(pda, silent, matches[::-1] if self._prefix else matches)
-        written = [fold_text(line.text) for line in lines]
-        several: list[Word] = []
-        every = ((word, plan) for word in words(found.pda, 8 * len(lines) + 8) for plan in self._list_plans(word))
-        for word, plan in islice(every, _TOLD):
-            if [fold_text(str(step).split(": ", 1)[1]) for step in plan.steps] == written:
-                several.append(word)
-                if self.pda is None or self.pda.accepts(word):
-                    return Reading(words=(word,), lines=tuple(lines))
-        if several:  # there may be longer words that print the same
-            raise Undecided("of the words that print these steps not all could be looked at; write the plan's word")
-        problem = "no plan prints these steps; write its word, or JSON, to see what is wrong"
-        raise self._error(problem, *lines[0][:2])
+
+    def _expand_key(self, key: _Key) -> Iterator[_Told]:
+        kind, symbol = key[0], key[1]
+        if kind == "text":
+            yield "", (), None
+        elif symbol in self._cfg.terminals:
+            if kind != "inputs" or (len(key[2]) == 1 and not isinstance(key[2][0], int) and symbol in key[2][0]):
+                yield "", (("said", symbol),), None
+        elif kind == "chain":
+            yield from (("", (("said", name),), None) for name in self._list_heads(symbol))
+        elif kind == "either":
+            yield from (("", ((one, symbol, *key[2:]),), None) for one in ("chain", "bare"))
+        else:
+            for production in self._cfg.by_head[symbol]:
+                yield from self._expand_production(key, production)
+
+    def _expand_production(self, key: _Key, production: Production) -> Iterator[_Told]:
+        kind, body = key[0], production.body
+        mode = key[2] if kind in ("bare", "several") else "flat" if kind == "flat" else "free"
+        alone = body[0] if len(body) == 1 and not production.text else ""
+        if kind == "root" and parse_repetition(production.head) is not None:
+            return  # no nesting
+        if kind == "root" and alone in self._cfg.nonterminals and not selection_members(alone):
+            yield "", (("root", alone),), None
+        elif kind == "several":
+            if len(body) == 2:
+                yield "", ((mode, body[0]), (mode, body[1].replace("any(", "some(", 1))), None
+            elif alone not in self._cfg.terminals:
+                yield "", (("several", alone, mode),), None
+        elif kind == "bare" and alone and parse_repetition(alone) is None:
+            if alone not in self._cfg.terminals:
+                yield "", (("several" if selection_members(alone) else "bare", alone, mode),), None
+        elif production.text or (mode == "free" and len(body) > 1 and not takes_several(production.head)):
+            if kind != "inputs":
+                yield from self._print_step(production, mode, None)
+            elif len(key[2]) == 1 and isinstance(key[2][0], int) and 0 < key[2][0] <= len(self._lines):
+                yield from self._print_step(production, mode, key[2][0] - 1)
+        elif kind == "inputs":
+            yield from (("", below, None) for below in _split_among(body, key[2]))
+        else:
+            yield "", tuple((mode, name) for name in body), None
+
+    def _print_step(self, production: Production, mode: str, at: int | None) -> Iterator[_Told]:
+        """The moves of a production that is a step: on each line that it may be, or on one; and on any."""
+        body, indices = production.body, range(len(self._lines)) if at is None else [at]
+        if production.text:
+            text = one_line(production.text)
+            form = fold_text(text)
+            for index in indices:
+                for rest in _strip_form(self._forms[index], form, ": "):
+                    for below in self._choose(body, rest, mode, 0):
+                        yield self._lines[index].text, below, index
+            if at is None:
+                below = tuple(self._leave_open(body, place, mode) for place in range(len(body)))
+                chosen = any(one[0] in ("chain", "either") for one in below)
+                yield f"{text}: …" if chosen else text, below, None
+            return
+        for tool in self._list_heads(body[0]):
+            for index in indices:
+                for tools, inputs in self._flows[index] if tool in self._cfg.terminals else ():
+                    for below in _split_among(body[1:], inputs) if tool in tools else ():
+                        yield self._lines[index].text, (("said", tool), *below), index
+            if at is None:
+                below = (("said", tool), *(("free", name) for name in body[1:]))
+                yield f"Use {self._cfg.label(tool)} on …", below, None
+
+    def _leave_open(self, body: Word, place: int, mode: str) -> _Key:
+        """A symbol of a text, whatever is chosen for it."""
+        symbol = body[place]
+        if symbol in self._cfg.terminals:
+            return ("said", symbol)
+        if self._is_tool(body, place, mode):
+            return ("chain", symbol)
+        if selection_members(symbol):
+            return ("free", symbol)
+        if not self._is_told(symbol, place, mode):
+            return (mode, symbol)
+        return ("either" if self._list_heads(symbol) else "bare", symbol, mode)
+
+    @staticmethod
+    def _is_tool(body: Word, place: int, mode: str) -> bool:
+        return mode == "free" and place == 0 and len(body) > 1
+
+    @staticmethod
+    def _is_told(symbol: str, place: int, mode: str) -> bool:
+        """Whether a text tells a terminal that a symbol renames."""
+        return parse_repetition(symbol) is None and (mode == "free" or place == 0)
+
+    def _choose(self, body: Word, rest: str, mode: str, place: int) -> Iterator[tuple[_Key, ...]]:
+        """What a body becomes where a text tells that all of ``rest`` was chosen in it."""
+        if place == len(body):
+            yield from [] if rest else [()]
+            return
+        symbol, alone = body[place], self._is_tool(body, place, mode)
+        ways: list[tuple[tuple[_Key, ...], str]] = []
+        if symbol in self._cfg.terminals:
+            ways = [((("said", symbol),), rest)]
+        elif among := selection_members(symbol):
+            ways = [one for one in self._take_labels(among, rest) if not alone or len(one[0]) == 1]
+        elif self._is_told(symbol, place, mode):
+            for name in self._list_heads(symbol):
+                ways += [
+                    ((("said", name),), left) for form in self._labels[name] for left in _strip_form(rest, form, ", ")
+                ]
+            ways += [] if alone else [((("bare", symbol, mode),), rest)]
+        elif not alone:
+            ways = [(((mode, symbol),), rest)]
+        for taken, left in dict.fromkeys(ways):
+            yield from (taken + below for below in self._choose(body, left, mode, place + 1))
+
+    def _take_labels(self, names: Word, rest: str) -> list[tuple[tuple[_Key, ...], str]]:
+        """The first of the labels that ``rest`` lists, as some of these terminals, in their order; and what is left."""
+        found: dict[tuple[tuple[_Key, ...], str], None] = {((), rest): None}
+        for name in names:
+            for taken, left in list(found):
+                for form in self._labels[name]:
+                    for after in _strip_form(left, form, ", "):
+                        found[(*taken, ("said", name)), after] = None
+            if len(found) > _WAYS:
+                raise Undecided(f"there are too many ways to read {rest!r}")
+        return [one for one in found if one[0]]
+
+    def _list_heads(self, symbol: str) -> list[str]:
+        """The terminals that a symbol may be, or only renames."""
+        if symbol in self._cfg.terminals:
+            return [symbol]
+        found: dict[str, None] = {}
+        renamed = [symbol] if parse_repetition(symbol) is None else []
+        for name in renamed:  # it grows
+            if among := selection_members(name):
+                found.update(dict.fromkeys(among))
+                continue
+            for one in (p.body[0] for p in self._cfg.by_head[name] if not p.text and len(p.body) == 1):
+                if one in self._cfg.terminals:
+                    found[one] = None
+                elif one not in renamed and parse_repetition(one) is None:
+                    renamed.append(one)
+        return list(found)
+
+
+def _strip_form(text: str, form: str, separator: str) -> Iterator[str]:
+    """The rest of a text after a form, where the text ends or a separator follows."""
+    if text == form:
+        yield ""
+    elif form and text.startswith(form + separator) and len(text) > len(form + separator):
+        yield text[len(form + separator) :]
+
+
+def _split_among(body: Word, items: tuple[Word | int, ...]) -> Iterator[tuple[_Key, ...]]:
+    """The ways to part what a tool is applied to among symbols."""
+    for cuts in combinations_with_replacement(range(len(items) + 1), len(body) - 1) if body else ():
+        edges = (0, *cuts, len(items))
+        yield tuple(("inputs", name, items[a:b]) for name, a, b in zip(body, edges, edges[1:], strict=False))
+    if not body and not items:
+        yield ()
 
 
 def _is_derivation(tree: Node, cfg: CFG) -> bool:
