@@ -26,7 +26,6 @@ from typing import Any, Literal, NamedTuple
 from formal_llm.authored.files import parse_json
 from formal_llm.automata import CFG, PDA, Lookahead, Production, Source, Transition, Word
 from formal_llm.automata.languages.word_lists import words
-from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.clockwork import base_with_clock
@@ -36,7 +35,7 @@ from formal_llm.automata.models.symbols import selection_members, unquote_text
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import one_line
-from formal_llm.planning.plans.tree import Call, Node, build_tree, is_flat, takes_several
+from formal_llm.planning.plans.tree import Call, Node, is_flat, result_name, takes_several
 from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary
 from formal_llm.planning.source import source_of
 
@@ -46,15 +45,14 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 _CALL = re.compile(r"(?:\w+ = )?[^\s(),=]+(?: ?\(.*\))?")
 _PIECE = re.compile(r"[^\s(),]+|[(),]")
 _RESULT = re.compile(r"(?:the )?result of step (\d{1,9})", re.IGNORECASE)
-#: How many derivations of a word are looked at, and how many words that share labels.
-_DERIVATIONS, _OTHERS = 300, 100
+#: How many words that share labels are looked at.
+_OTHERS = 100
 #: With more printed steps than this it is not determined which of them were possible at the place of a wrong one.
 _TRIED = 100
-#: How many ways to read one line are looked at.
-_WAYS = 1_000
+#: How many ways to read one line are looked at, and how many moves the steps of a grammar may have.
+_WAYS, _MOVES = 1_000, 200_000
 _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 #: How plans can be written, for errors.
-_CALLS = "write nested calls, or JSON"
 FORMS = "a plan is one step a line, a word (names with blanks between them), nested calls, or JSON"
 
 
@@ -172,6 +170,8 @@ class StepTexts:
 
 #: The tools that a line may be, and what they are applied to: the names that an input may be, or numbers of steps.
 Flow = tuple[Word, tuple[Word | int, ...]]
+#: Calls, each by its tool and the numbers of the calls that it is applied to.
+_Calls = Sequence[tuple[str, list[int]]]
 #: A stack symbol of the automaton of told steps; a move of it: what it prints, what it pushes, the line that it is of.
 _Key = tuple[Any, ...]
 _Told = tuple[str, tuple[_Key, ...], int | None]
@@ -435,7 +435,7 @@ class _PlanReader:
                 if self._is_step(row):
                     raise self._error(f"{row!r} is a step and a word; write JSON, a list of names", *rows[0])
                 return Reading(words=(tuple(names),))
-            if "(" in row and not self._is_step(split_mark(row)[0]) and _CALL.fullmatch(row):
+            if ("(" in row or " = " in row) and not self._is_step(split_mark(row)[0]) and _CALL.fullmatch(row):
                 return self._read_call(*rows[0])
             known = sum(name in self._terminals for name in names)
             if 2 * known > len(names) > 1 and not any(self._find_flows(row)):  # a slip in a word
@@ -498,44 +498,26 @@ class _PlanReader:
             return Reading(wrong=ReadingProblem("the automaton has no such steps, one after the other"))
         return Reading(candidates=(found,))
 
-    def _list_plans(self, word: Word) -> Iterator[Plan]:
-        """The plans that a word is, one for each derivation.
-
-        Raises:
-            Undecided: there are too many.
-        """
-        assert self._cfg is not None and self.base is not None
-        found = derivations(self._cfg, word, _DERIVATIONS)
-        for one in found.found:
-            yield Plan(
-                "", build_tree(_list_moves(self._cfg, one), self._cfg.label, self._cfg.start), order=self.base.order
-            )
-        if not found.complete:
-            raise Undecided("the plan has too many derivations; write its word")
-
     def _read_call(self, place: int, row: str) -> Reading:
-        names = _PIECE.findall(row.split(" = ", 1)[-1])
-        word = tuple(self._resolve_name(name, place, row) for name in names if name not in ("(", ")", ","))
-        return self._compare_calls(word, row.replace(" ", "").strip(), StepLine(place, row, row.strip()))
+        result, _, call = row.rpartition("=")
+        line = StepLine(place, row, row.strip())
+        nodes = _parse_call(_PIECE.findall(call))
+        if nodes is None:
+            raise self._error("these brackets are no call, such as tool(input, tool(input))", place, row)
+        made = [(self._resolve_name(name, place, row), below) for name, below in nodes]
+        return self._compare_calls(made, 0, line, result.strip())
 
-    def _compare_calls(self, word: Word, written: str, line: StepLine) -> Reading:
-        """The word of calls, where a plan that it is has these calls."""
+    def _compare_calls(self, nodes: _Calls, root: int, line: StepLine, result: str = "") -> Reading:
+        """The word of calls, where a plan has these calls: their names in order."""
         if self._cfg is None or not self._prefix:
             return Reading(wrong=ReadingProblem(f"plans of these rules are no nested calls; {FORMS}", line))
-        if not self._cfg.accepts(word):
-            return Reading(guess=word, wrong=ReadingProblem("no plan has these calls", line))
-        found = ""
-        for plan in self._list_plans(word):
-            found = str(plan.call or "").replace(" ", "")
-            if written in (found, found.split("=", 1)[-1]):
-                return Reading(words=(word,))
-        shown = f"; its names are {found}" if found else ""
-        return Reading(
-            guess=None,
-            wrong=ReadingProblem(
-                f"no plan has these calls: the brackets say what each tool is applied to{shown}", line
-            ),
-        )
+        word = tuple(nodes[at][0] for at in _walk_calls(nodes, root))
+        steps = GrammarSteps(self._cfg, [("call", self._cfg.start, (root,), result)], calls=nodes)
+        if Lookahead(steps.pda).completable().value != "no":
+            return Reading(words=(word,))
+        known = self._cfg.accepts(word)
+        problem = "no plan has these calls" + (": the brackets say what each tool is applied to" if known else "")
+        return Reading(guess=None if known else word, wrong=ReadingProblem(problem, line))
 
     # -- steps, one a line --------------------------------------------------------------------------------------
 
@@ -557,7 +539,8 @@ class _PlanReader:
         cfg = self._cfg
         flows = [list(self._find_flows(line.text)) for line in lines]
         if cfg is not None and any(production.text for production in cfg.productions):
-            told = ToldGrammar(cfg, self.texts, lines, flows)
+            begin = [("flat", cfg.start)] + [("root", cfg.start)] * self._prefix
+            told = GrammarSteps(cfg, begin, lines, flows, self.texts)
             self._check_known(lines, told.matches, told.shown)
             return self._read_steps(StepLines(told.pda, told.silent, lines, told.matches, told.shown), lines)
         if any(inputs for ways in flows for _, inputs in ways):
@@ -624,39 +607,40 @@ class _PlanReader:
     def _read_flow(self, lines: Sequence[StepLine], flows: Sequence[Sequence[Flow]]) -> Reading:
         """Steps that say what they are applied to: the calls that they make, in any order in which they can be made."""
         self._check_known(lines, flows, ())
-        made: dict[int, Call] = {}
+        calls: list[tuple[str, list[int]]] = []
+        made: dict[int, int] = {}  # the calls of steps whose results are not used yet
+        order: list[int] = []
         for number, (line, ways) in enumerate(zip(lines, flows, strict=True), 1):
             tools, inputs = ways[0]
             if len(ways) > 1 or any(len(one) > 1 for one in (tools, *inputs) if not isinstance(one, int)):
-                raise self._error(f"{line.text!r} may be read in several ways; {_CALLS}", *line[:2])
-            parts = []
+                raise self._error(f"{line.text!r} may be read in several ways; write nested calls, or JSON", *line[:2])
+            below: list[int] = []
             for one in inputs:
                 if isinstance(one, int) and one not in made:
                     raise self._error(
                         f"there is no result of step {one} here: each is made before, and used once", *line[:2]
                     )
-                parts.append(made.pop(one) if isinstance(one, int) else Call(one[0], one[0]))
-            made[number] = Call(tools[0], tools[0], tuple(parts))
+                below.append(made.pop(one) if isinstance(one, int) else len(calls))
+                calls += [] if isinstance(one, int) else [(one[0], [])]
+            made[number] = len(calls)
+            order.append(len(calls))
+            calls.append((tools[0], below))
         if len(made) > 1:
             unused = lines[min(made) - 1]
             raise self._error("the result of this step is not used by another step", *unused[:2])
-        call = made[len(lines)]
-        reading = self._compare_calls(tuple(one.name for one in call.walk()), str(call).replace(" ", ""), lines[-1])
-        steps = {tools[0] for ((tools, _),) in flows}
-        tools = [one.name for one in call.walk() if one.arguments or one.name in steps]
-        if reading.words and tools != [names[0] for ((names, _),) in reversed(flows)] and self._has_order():
+        root = made[len(lines)]
+        reading = self._compare_calls(calls, root, lines[-1])
+        steps = [at for at in _walk_calls(calls, root) if at in set(order)]
+        if reading.words and order[::-1] != steps and self.pda is not None and len(self.pda.factors) > 1:
             raise self._error(
                 "rules about order are judged in the order of the calls, and these steps are in another one; "
-                f"write the plan as calls: {call}", *lines[0][:2]
+                f"write the plan as calls: {_write_call(calls, root)}", *lines[0][:2]
             )  # fmt: skip
         return replace(reading, lines=tuple(lines))
 
-    def _has_order(self) -> bool:
-        return self.pda is not None and len(self.pda.factors) > 1
 
-
-class ToldGrammar:
-    """The steps of a grammar whose productions have texts, as an automaton: its moves print them, as plans do.
+class GrammarSteps:
+    """The steps or calls of plans of a grammar as an automaton, whose moves print them, as plans do.
 
     Its stack holds what is still to be printed: a symbol of the grammar, and how it is written. Terminals that a text
     speaks for, and those that a tool is applied to, print nothing; :func:`read_steps` says which they are.
@@ -668,12 +652,19 @@ class ToldGrammar:
     - ``said``: a terminal in no line. ``chain``: any terminal that a symbol only renames. ``bare``: what is not that;
       ``several`` of a selection. ``either``: a chain or bare.
     - ``text``: nothing; it tells moves apart that differ in their texts alone.
+    - ``call``: these calls and no others, by number; of the outermost one with the name of its result. ``~at`` is the
+      tool of call ``at`` alone.
 
     Args:
         cfg: the grammar.
-        texts: the names of its terminals.
+        begin: the keys of what a plan may be.
         lines: the steps that somebody wrote.
         flows: for each line, of which tools and inputs it may be.
+        texts: the names of terminals.
+        calls: the calls that somebody wrote.
+
+    Raises:
+        Undecided: there are too many ways to read them.
 
     Attributes:
         pda: the automaton; for each choice that a text tells it has the moves of these lines, and one for any.
@@ -683,45 +674,44 @@ class ToldGrammar:
     """
 
     def __init__(
-        self, cfg: CFG, texts: StepTexts, lines: Sequence[StepLine], flows: Sequence[Sequence[Flow]]
+        self, cfg: CFG, begin: Sequence[_Key], lines: Sequence[StepLine] = (), flows: Sequence[Sequence[Flow]] = (),
+        texts: StepTexts | None = None, calls: _Calls = (),
     ) -> None:  # fmt: skip
-        self._cfg, self._lines, self._flows = cfg, lines, flows
+        self._cfg, self._lines, self._flows, self._calls = cfg, lines, flows, calls
         self._forms = [fold_text(line.text) for line in lines]
         self._labels = {
             name: {fold_text(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
         }
+        named = [texts.find_terminals(line.text) if texts is not None else () for line in lines]
         self.matches: list[set[Transition]] = [set() for _ in lines]
         self.shown: dict[str, set[Transition]] = {}
         self.silent: set[Transition] = set()
-        begin: list[_Key] = [("flat", cfg.start)] + [("root", cfg.start)] * (cfg.order == "prefix")
         moves = [Transition("start", None, "$", "loop", (repr(key), "$")) for key in begin]
         moves.append(Transition("loop", None, "$", "end"))
         self.silent.update(moves)
         seen = dict.fromkeys(begin)
         todo = [*begin]
         for key in todo:  # it grows
-            if key[0] in ("flat", "said") and key[1] in cfg.terminals:
-                name = key[1]
-                moves.append(
-                    move := Transition("loop", name, repr(key), "loop", (), "", _MARK if key[0] == "said" else None)
-                )
-                if key[0] == "said":
-                    self.silent.add(move)
-                    continue
-                self.shown.setdefault(f"Use {cfg.label(name)}", set()).add(move)
-                for at, line in enumerate(lines):
-                    if name in texts.find_terminals(line.text):
-                        self.matches[at].add(move)
+            if key[0] == "said":
+                moves.append(Transition("loop", key[1], repr(key), "loop", (), "", _MARK))
+                self.silent.add(moves[-1])
+                continue
+            if key[0] == "flat" and key[1] in cfg.terminals:
+                moves.append(Transition("loop", key[1], repr(key), "loop"))
+                self.shown.setdefault(f"Use {cfg.label(key[1])}", set()).add(moves[-1])
+                for match, names in zip(self.matches, named, strict=True):
+                    match.update([moves[-1]] if key[1] in names else [])
                 continue
             for text, below, at in self._expand_key(key):
                 push = (("text", text), *below) if text else below
-                moves.append(move := Transition("loop", None, repr(key), "loop", tuple(map(repr, push)), text))
-                if at is not None:
-                    self.matches[at].add(move)
-                elif text:
-                    self.shown.setdefault(text, set()).add(move)
-                else:
-                    self.silent.add(move)
+                move = Transition("loop", None, repr(key), "loop", tuple(map(repr, push)), text)
+                moves.append(move)
+                if len(moves) > _MOVES:
+                    raise Undecided("there are too many ways to read this plan; write its word")
+                home = (
+                    self.matches[at] if at is not None else self.shown.setdefault(text, set()) if text else self.silent
+                )
+                home.add(move)
                 todo += (one for one in dict.fromkeys(push) if one not in seen)
                 seen.update(dict.fromkeys(push))
         self.pda = PDA(
@@ -733,6 +723,9 @@ class ToldGrammar:
         kind, symbol = key[0], key[1]
         if kind == "text":
             yield "", (), None
+        elif kind == "call" and symbol in self._cfg.terminals:
+            if len(key[2]) == 1 and self._open_call(key[2][0]) == (symbol, []):
+                yield "", (("said", symbol),), None
         elif symbol in self._cfg.terminals:
             if kind != "inputs" or (len(key[2]) == 1 and not isinstance(key[2][0], int) and symbol in key[2][0]):
                 yield "", (("said", symbol),), None
@@ -748,6 +741,9 @@ class ToldGrammar:
         kind, body = key[0], production.body
         mode = key[2] if kind in ("bare", "several") else "flat" if kind == "flat" else "free"
         alone = body[0] if len(body) == 1 and not production.text else ""
+        if kind == "call":
+            yield from self._expand_call(key, production)
+            return
         if kind == "root" and parse_repetition(production.head) is not None:
             return  # no nesting
         if kind == "root" and alone in self._cfg.nonterminals and not selection_members(alone):
@@ -766,9 +762,30 @@ class ToldGrammar:
             elif len(key[2]) == 1 and isinstance(key[2][0], int) and 0 < key[2][0] <= len(self._lines):
                 yield from self._print_step(production, mode, key[2][0] - 1)
         elif kind == "inputs":
-            yield from (("", below, None) for below in _split_among(body, key[2]))
+            yield from (("", below, None) for below in _split_among("inputs", body, key[2]))
         else:
             yield "", tuple((mode, name) for name in body), None
+
+    def _open_call(self, at: int) -> tuple[str, list[int]]:
+        return self._calls[at] if at >= 0 else (self._calls[~at][0], [])
+
+    def _expand_call(self, key: _Key, production: Production) -> Iterator[_Told]:
+        """A production that is to be calls, as :func:`~formal_llm.planning.plans.tree.read_call` reads them."""
+        body, among = production.body, key[2]
+        if result := key[3:]:  # that is named by the last symbol that renames the plan
+            if len(body) == 1 and body[0] in self._cfg.nonterminals and not takes_several(body[0]):
+                yield "", (("call", body[0], among, *result),), None
+                return
+            if result[0] not in ("", result_name(self._cfg.label(production.head))) or (
+                len(body) == 1 and not production.text and parse_repetition(body[0]) is not None
+            ):
+                return
+        if len(body) < 2 or takes_several(production.head):
+            yield from (("", below, None) for below in _split_among("call", body, among))
+        elif len(among) == 1 and parse_repetition(body[0]) is None:
+            tool = ("call", body[0], (min(among[0], ~among[0]),))
+            inputs = tuple(self._open_call(among[0])[1])
+            yield from (("", (tool, *below), None) for below in _split_among("call", body[1:], inputs))
 
     def _print_step(self, production: Production, mode: str, at: int | None) -> Iterator[_Told]:
         """The moves of a production that is a step: on each line that it may be, or on one; and on any."""
@@ -788,7 +805,7 @@ class ToldGrammar:
         for tool in self._list_heads(body[0]):
             for index in indices:
                 for tools, inputs in self._flows[index] if tool in self._cfg.terminals else ():
-                    for below in _split_among(body[1:], inputs) if tool in tools else ():
+                    for below in _split_among("inputs", body[1:], inputs) if tool in tools else ():
                         yield self._lines[index].text, (("said", tool), *below), index
             if at is None:
                 below = (("said", tool), *(("free", name) for name in body[1:]))
@@ -876,11 +893,11 @@ def _strip_form(text: str, form: str, separator: str) -> Iterator[str]:
         yield text[len(form + separator) :]
 
 
-def _split_among(body: Word, items: tuple[Word | int, ...]) -> Iterator[tuple[_Key, ...]]:
-    """The ways to part what a tool is applied to among symbols."""
+def _split_among(kind: str, body: Word, items: tuple[Word | int, ...]) -> Iterator[tuple[_Key, ...]]:
+    """The ways to part what a tool is applied to among the symbols of a body."""
     for cuts in combinations_with_replacement(range(len(items) + 1), len(body) - 1) if body else ():
         edges = (0, *cuts, len(items))
-        yield tuple(("inputs", name, items[a:b]) for name, a, b in zip(body, edges, edges[1:], strict=False))
+        yield tuple((kind, name, items[a:b]) for name, a, b in zip(body, edges, edges[1:], strict=False))
     if not body and not items:
         yield ()
 
@@ -906,17 +923,43 @@ def _is_derivation(tree: Node, cfg: CFG) -> bool:
     return True
 
 
-def _list_moves(cfg: CFG, derivation: Sequence[Production]) -> Iterator[Transition]:
-    """The moves of a leftmost derivation."""
-    todo, chosen = [cfg.start], iter(derivation)
+def _walk_calls(calls: _Calls, root: int) -> Iterator[int]:
+    """The calls from one on, in the order of the word."""
+    todo = [root]
     while todo:
-        symbol = todo.pop()
-        if symbol in cfg.terminals:
-            yield Transition(0, symbol, symbol, 0)
+        yield (at := todo.pop())
+        todo += reversed(calls[at][1])
+
+
+def _write_call(calls: _Calls, root: int) -> str:
+    made: dict[int, Call] = {}
+    for at in reversed(list(_walk_calls(calls, root))):
+        name, below = calls[at]
+        made[at] = Call(name, name, tuple(made[one] for one in below))
+    return str(made[root])
+
+
+def _parse_call(pieces: Sequence[str]) -> _Calls | None:
+    """The calls of a text, the outermost first; None where brackets and commas are not those of one call."""
+    calls: list[tuple[str, list[int]]] = []
+    opened: list[int] = []
+    before = ","
+    for piece in pieces:
+        if piece in ("(", ")", ","):
+            if before in ("(", ",") or (piece == "(" and before == ")") or (piece != "(" and not opened):
+                return None
+            if piece == "(":
+                opened.append(len(calls) - 1)
+            elif piece == ")":
+                opened.pop()
         else:
-            production = next(chosen)
-            yield Transition(0, None, symbol, 0, production.body, production.text or "", production)
-            todo += reversed(production.body)
+            if before not in ("(", ",") or (calls and not opened):
+                return None
+            if opened:
+                calls[opened[-1]][1].append(len(calls))
+            calls.append((piece, []))
+        before = piece
+    return calls if calls and not opened else None
 
 
 def _check_shared(word: Word, reading: Reading, rules: PDA) -> None:
