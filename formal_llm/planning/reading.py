@@ -19,8 +19,9 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, islice
+from itertools import chain, combinations_with_replacement, islice
 from typing import Any, Literal, NamedTuple
 
 from formal_llm.authored.files import parse_json
@@ -35,7 +36,7 @@ from formal_llm.automata.models.symbols import selection_members, unquote_text
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import one_line
-from formal_llm.planning.plans.tree import Call, Node, is_flat, result_name, takes_several
+from formal_llm.planning.plans.tree import Node, is_flat, result_name, takes_several
 from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary
 from formal_llm.planning.source import source_of
 
@@ -170,8 +171,6 @@ class StepTexts:
 
 #: The tools that a line may be, and what they are applied to: the names that an input may be, or numbers of steps.
 Flow = tuple[Word, tuple[Word | int, ...]]
-#: Calls, each by its tool and the numbers of the calls that it is applied to.
-_Calls = Sequence[tuple[str, list[int]]]
 #: A stack symbol of the automaton of told steps; a move of it: what it prints, what it pushes, the line that it is of.
 _Key = tuple[Any, ...]
 _Told = tuple[str, tuple[_Key, ...], int | None]
@@ -499,23 +498,25 @@ class _PlanReader:
         return Reading(candidates=(found,))
 
     def _read_call(self, place: int, row: str) -> Reading:
+        """Nested calls: their names in order are the word, where a plan has these calls."""
         result, _, call = row.rpartition("=")
-        line = StepLine(place, row, row.strip())
-        nodes = _parse_call(_PIECE.findall(call))
-        if nodes is None:
+        calls = _parse_call(_PIECE.findall(call))
+        if calls is None:
             raise self._error("these brackets are no call, such as tool(input, tool(input))", place, row)
-        made = [(self._resolve_name(name, place, row), below) for name, below in nodes]
-        return self._compare_calls(made, 0, line, result.strip())
-
-    def _compare_calls(self, nodes: _Calls, root: int, line: StepLine, result: str = "") -> Reading:
-        """The word of calls, where a plan has these calls: their names in order."""
-        if self._cfg is None or not self._prefix:
+        word = tuple(self._resolve_name(name, place, row) for name, _ in calls)
+        line, cfg = StepLine(place, row, row.strip()), self._cfg
+        if cfg is None or not self._prefix:
             return Reading(wrong=ReadingProblem(f"plans of these rules are no nested calls; {FORMS}", line))
-        word = tuple(nodes[at][0] for at in _walk_calls(nodes, root))
-        steps = GrammarSteps(self._cfg, [("call", self._cfg.start, (root,), result)], calls=nodes)
+        renamed = [cfg.start]
+        for name in renamed:  # it grows
+            bodies = [p.body for p in cfg.by_head[name] if len(p.body) == 1 and p.body[0] in cfg.nonterminals]
+            renamed += (body[0] for body in bodies if body[0] not in renamed and not takes_several(body[0]))
+        heads = [name for name in renamed if result.strip() in ("", result_name(cfg.label(name)))]
+        flows = [[((name,), tuple(inputs))] for name, (_, inputs) in zip(word, calls, strict=True)]
+        steps = GrammarSteps(cfg, [("inputs", name, (1,)) for name in heads], flows=flows)
         if Lookahead(steps.pda).completable().value != "no":
             return Reading(words=(word,))
-        known = self._cfg.accepts(word)
+        known = cfg.accepts(word)
         problem = "no plan has these calls" + (": the brackets say what each tool is applied to" if known else "")
         return Reading(guess=None if known else word, wrong=ReadingProblem(problem, line))
 
@@ -538,13 +539,14 @@ class _PlanReader:
             before = line.number or before
         cfg = self._cfg
         flows = [list(self._find_flows(line.text)) for line in lines]
-        if cfg is not None and any(production.text for production in cfg.productions):
+        told = cfg is not None and any(production.text for production in cfg.productions)
+        if cfg is not None and (told or any(inputs for ways in flows for _, inputs in ways)):
+            with suppress(NotationError) if told else nullcontext():  # a text does not say what it is applied to
+                lines, flows = self._order_by_flow(lines, flows)
             begin = [("flat", cfg.start)] + [("root", cfg.start)] * self._prefix
-            told = GrammarSteps(cfg, begin, lines, flows, self.texts)
-            self._check_known(lines, told.matches, told.shown)
-            return self._read_steps(StepLines(told.pda, told.silent, lines, told.matches, told.shown), lines)
-        if any(inputs for ways in flows for _, inputs in ways):
-            return self._read_flow(lines, flows)
+            made = GrammarSteps(cfg, begin, lines, flows, self.texts)
+            self._check_known(lines, made.matches, made.shown)
+            return self._read_steps(StepLines(made.pda, made.silent, lines, made.matches, made.shown), lines)
         matches: list[Collection[object]] = []
         for line in lines:
             try:
@@ -604,39 +606,43 @@ class _PlanReader:
                 raise Undecided(f"there are too many ways to read {' and '.join(parts)!r}")
         return ways[-1]
 
-    def _read_flow(self, lines: Sequence[StepLine], flows: Sequence[Sequence[Flow]]) -> Reading:
-        """Steps that say what they are applied to: the calls that they make, in any order in which they can be made."""
-        self._check_known(lines, flows, ())
-        calls: list[tuple[str, list[int]]] = []
-        made: dict[int, int] = {}  # the calls of steps whose results are not used yet
-        order: list[int] = []
+    def _order_by_flow(self, lines: list[StepLine], flows: list[list[Flow]]) -> tuple[list[StepLine], list[list[Flow]]]:
+        """The steps in the order in which a plan prints them, where they say what they are applied to.
+
+        Raises:
+            NotationError: a result is used before it is made, or not once.
+        """
+        below: dict[int, list[int]] = {}
+        unused: dict[int, None] = {}
         for number, (line, ways) in enumerate(zip(lines, flows, strict=True), 1):
-            tools, inputs = ways[0]
-            if len(ways) > 1 or any(len(one) > 1 for one in (tools, *inputs) if not isinstance(one, int)):
-                raise self._error(f"{line.text!r} may be read in several ways; write nested calls, or JSON", *line[:2])
-            below: list[int] = []
-            for one in inputs:
-                if isinstance(one, int) and one not in made:
+            below[number] = [one for one in ways[0][1] if isinstance(one, int)] if ways else []
+            for one in below[number]:
+                if one not in unused:
                     raise self._error(
                         f"there is no result of step {one} here: each is made before, and used once", *line[:2]
                     )
-                below.append(made.pop(one) if isinstance(one, int) else len(calls))
-                calls += [] if isinstance(one, int) else [(one[0], [])]
-            made[number] = len(calls)
-            order.append(len(calls))
-            calls.append((tools[0], below))
-        if len(made) > 1:
-            unused = lines[min(made) - 1]
-            raise self._error("the result of this step is not used by another step", *unused[:2])
-        root = made[len(lines)]
-        reading = self._compare_calls(calls, root, lines[-1])
-        steps = [at for at in _walk_calls(calls, root) if at in set(order)]
-        if reading.words and order[::-1] != steps and self.pda is not None and len(self.pda.factors) > 1:
+                del unused[one]
+            unused[number] = None
+        if len(unused) > 1:
+            raise self._error("the result of this step is not used by another step", *lines[min(unused) - 1][:2])
+        order: list[int] = []
+        todo = [len(lines)]
+        while todo:
+            order.insert(0, todo.pop())
+            todo += reversed(below[order[0]])
+        if order != sorted(order) and self.pda is not None and len(self.pda.factors) > 1:
             raise self._error(
                 "rules about order are judged in the order of the calls, and these steps are in another one; "
-                f"write the plan as calls: {_write_call(calls, root)}", *lines[0][:2]
+                "write the plan as nested calls", *lines[0][:2]
             )  # fmt: skip
-        return replace(reading, lines=tuple(lines))
+        new = {number: at for at, number in enumerate(order, 1)}
+        return [lines[number - 1] for number in order], [
+            [
+                (tools, tuple(new[one] if isinstance(one, int) else one for one in inputs))
+                for tools, inputs in flows[n - 1]
+            ]
+            for n in order
+        ]
 
 
 class GrammarSteps:
@@ -648,20 +654,18 @@ class GrammarSteps:
 
     - ``flat``: a list of steps, in which each terminal without a text is one. ``free``: steps of nested calls, where
       the inputs are in no line. ``root``: the same as a whole plan.
-    - ``inputs``: what a tool is applied to: these names, and results of these lines.
+    - ``inputs``: what a tool is applied to: inputs that may be these names, and results of steps by number. Without
+      lines these are calls; the tool alone of call ``n`` is ``-n``.
     - ``said``: a terminal in no line. ``chain``: any terminal that a symbol only renames. ``bare``: what is not that;
       ``several`` of a selection. ``either``: a chain or bare.
     - ``text``: nothing; it tells moves apart that differ in their texts alone.
-    - ``call``: these calls and no others, by number; of the outermost one with the name of its result. ``~at`` is the
-      tool of call ``at`` alone.
 
     Args:
         cfg: the grammar.
         begin: the keys of what a plan may be.
         lines: the steps that somebody wrote.
-        flows: for each line, of which tools and inputs it may be.
+        flows: for each line, of which tools and inputs it may be; or the calls that somebody wrote.
         texts: the names of terminals.
-        calls: the calls that somebody wrote.
 
     Raises:
         Undecided: there are too many ways to read them.
@@ -675,9 +679,9 @@ class GrammarSteps:
 
     def __init__(
         self, cfg: CFG, begin: Sequence[_Key], lines: Sequence[StepLine] = (), flows: Sequence[Sequence[Flow]] = (),
-        texts: StepTexts | None = None, calls: _Calls = (),
+        texts: StepTexts | None = None,
     ) -> None:  # fmt: skip
-        self._cfg, self._lines, self._flows, self._calls = cfg, lines, flows, calls
+        self._cfg, self._lines, self._flows, self._called = cfg, lines, flows, not lines
         self._forms = [fold_text(line.text) for line in lines]
         self._labels = {
             name: {fold_text(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
@@ -708,10 +712,8 @@ class GrammarSteps:
                 moves.append(move)
                 if len(moves) > _MOVES:
                     raise Undecided("there are too many ways to read this plan; write its word")
-                home = (
-                    self.matches[at] if at is not None else self.shown.setdefault(text, set()) if text else self.silent
-                )
-                home.add(move)
+                known = self.shown.setdefault(text, set()) if text else self.silent
+                (known if at is None else self.matches[at]).add(move)
                 todo += (one for one in dict.fromkeys(push) if one not in seen)
                 seen.update(dict.fromkeys(push))
         self.pda = PDA(
@@ -723,11 +725,8 @@ class GrammarSteps:
         kind, symbol = key[0], key[1]
         if kind == "text":
             yield "", (), None
-        elif kind == "call" and symbol in self._cfg.terminals:
-            if len(key[2]) == 1 and self._open_call(key[2][0]) == (symbol, []):
-                yield "", (("said", symbol),), None
         elif symbol in self._cfg.terminals:
-            if kind != "inputs" or (len(key[2]) == 1 and not isinstance(key[2][0], int) and symbol in key[2][0]):
+            if kind != "inputs" or any(symbol in names for names in map(self._list_names, key[2]) if len(key[2]) == 1):
                 yield "", (("said", symbol),), None
         elif kind == "chain":
             yield from (("", (("said", name),), None) for name in self._list_heads(symbol))
@@ -741,9 +740,6 @@ class GrammarSteps:
         kind, body = key[0], production.body
         mode = key[2] if kind in ("bare", "several") else "flat" if kind == "flat" else "free"
         alone = body[0] if len(body) == 1 and not production.text else ""
-        if kind == "call":
-            yield from self._expand_call(key, production)
-            return
         if kind == "root" and parse_repetition(production.head) is not None:
             return  # no nesting
         if kind == "root" and alone in self._cfg.nonterminals and not selection_members(alone):
@@ -756,113 +752,90 @@ class GrammarSteps:
         elif kind == "bare" and alone and parse_repetition(alone) is None:
             if alone not in self._cfg.terminals:
                 yield "", (("several" if selection_members(alone) else "bare", alone, mode),), None
-        elif production.text or (mode == "free" and len(body) > 1 and not takes_several(production.head)):
+        elif (production.text and not self._called) or (
+            mode == "free" and len(body) > 1 and not takes_several(production.head)
+        ):
             if kind != "inputs":
                 yield from self._print_step(production, mode, None)
-            elif len(key[2]) == 1 and isinstance(key[2][0], int) and 0 < key[2][0] <= len(self._lines):
-                yield from self._print_step(production, mode, key[2][0] - 1)
+            elif len(key[2]) == 1 and isinstance(key[2][0], int) and 0 < abs(key[2][0]) <= len(self._flows):
+                yield from self._print_step(production, mode, key[2][0])
         elif kind == "inputs":
-            yield from (("", below, None) for below in _split_among("inputs", body, key[2]))
+            yield from (("", below, None) for below in _split_among(body, key[2]))
         else:
             yield "", tuple((mode, name) for name in body), None
 
-    def _open_call(self, at: int) -> tuple[str, list[int]]:
-        return self._calls[at] if at >= 0 else (self._calls[~at][0], [])
+    def _list_names(self, item: Word | int) -> Word:
+        """The terminals that an input may be; a call without inputs is one, too."""
+        if not isinstance(item, int):
+            return item
+        return (
+            self._flows[abs(item) - 1][0][0] if self._called and (item < 0 or not self._flows[item - 1][0][1]) else ()
+        )
 
-    def _expand_call(self, key: _Key, production: Production) -> Iterator[_Told]:
-        """A production that is to be calls, as :func:`~formal_llm.planning.plans.tree.read_call` reads them."""
-        body, among = production.body, key[2]
-        if result := key[3:]:  # that is named by the last symbol that renames the plan
-            if len(body) == 1 and body[0] in self._cfg.nonterminals and not takes_several(body[0]):
-                yield "", (("call", body[0], among, *result),), None
-                return
-            if result[0] not in ("", result_name(self._cfg.label(production.head))) or (
-                len(body) == 1 and not production.text and parse_repetition(body[0]) is not None
-            ):
-                return
-        if len(body) < 2 or takes_several(production.head):
-            yield from (("", below, None) for below in _split_among("call", body, among))
-        elif len(among) == 1 and parse_repetition(body[0]) is None:
-            tool = ("call", body[0], (min(among[0], ~among[0]),))
-            inputs = tuple(self._open_call(among[0])[1])
-            yield from (("", (tool, *below), None) for below in _split_among("call", body[1:], inputs))
-
-    def _print_step(self, production: Production, mode: str, at: int | None) -> Iterator[_Told]:
-        """The moves of a production that is a step: on each line that it may be, or on one; and on any."""
-        body, indices = production.body, range(len(self._lines)) if at is None else [at]
+    def _print_step(self, production: Production, mode: str, number: int | None) -> Iterator[_Told]:
+        """The moves of a production that is a step: on each line that it may be, or on that of a number; and on any."""
+        body, indices = production.body, range(len(self._lines)) if number is None else [abs(number) - 1]
+        if self._called:
+            if number is not None and parse_repetition(body[0]) is None:
+                inputs = self._flows[number - 1][0][1] if number > 0 else ()
+                called = ("inputs", body[0], (-abs(number),))
+                yield from (("", (called, *below), None) for below in _split_among(body[1:], inputs))
+            return
         if production.text:
             text = one_line(production.text)
-            form = fold_text(text)
             for index in indices:
-                for rest in _strip_form(self._forms[index], form, ": "):
-                    for below in self._choose(body, rest, mode, 0):
-                        yield self._lines[index].text, below, index
-            if at is None:
-                below = tuple(self._leave_open(body, place, mode) for place in range(len(body)))
-                chosen = any(one[0] in ("chain", "either") for one in below)
+                for rest in _strip_form(self._forms[index], fold_text(text), ": "):
+                    yield from ((self._lines[index].text, below, index) for below in self._choose(body, rest, mode))
+            for below in self._choose(body, None, mode) if number is None else ():
+                chosen = any(kind in ("chain", "either") or selection_members(name) for kind, name, *_ in below)
                 yield f"{text}: …" if chosen else text, below, None
             return
         for tool in self._list_heads(body[0]):
             for index in indices:
-                for tools, inputs in self._flows[index] if tool in self._cfg.terminals else ():
-                    for below in _split_among("inputs", body[1:], inputs) if tool in tools else ():
-                        yield self._lines[index].text, (("said", tool), *below), index
-            if at is None:
-                below = (("said", tool), *(("free", name) for name in body[1:]))
-                yield f"Use {self._cfg.label(tool)} on …", below, None
+                ways = (inputs for tools, inputs in self._flows[index] if tool in tools)
+                for below in chain.from_iterable(_split_among(body[1:], inputs) for inputs in ways):
+                    yield self._lines[index].text, (("said", tool), *below), index
+            if number is None:
+                yield (
+                    f"Use {self._cfg.label(tool)} on …",
+                    (("said", tool), *(("free", name) for name in body[1:])),
+                    None,
+                )
 
-    def _leave_open(self, body: Word, place: int, mode: str) -> _Key:
-        """A symbol of a text, whatever is chosen for it."""
-        symbol = body[place]
-        if symbol in self._cfg.terminals:
-            return ("said", symbol)
-        if self._is_tool(body, place, mode):
-            return ("chain", symbol)
-        if selection_members(symbol):
-            return ("free", symbol)
-        if not self._is_told(symbol, place, mode):
-            return (mode, symbol)
-        return ("either" if self._list_heads(symbol) else "bare", symbol, mode)
-
-    @staticmethod
-    def _is_tool(body: Word, place: int, mode: str) -> bool:
-        return mode == "free" and place == 0 and len(body) > 1
-
-    @staticmethod
-    def _is_told(symbol: str, place: int, mode: str) -> bool:
-        """Whether a text tells a terminal that a symbol renames."""
-        return parse_repetition(symbol) is None and (mode == "free" or place == 0)
-
-    def _choose(self, body: Word, rest: str, mode: str, place: int) -> Iterator[tuple[_Key, ...]]:
-        """What a body becomes where a text tells that all of ``rest`` was chosen in it."""
+    def _choose(self, body: Word, rest: str | None, mode: str, place: int = 0) -> Iterator[tuple[_Key, ...]]:
+        """What a body becomes where a text tells that all of ``rest`` was chosen in it; None for anything."""
         if place == len(body):
             yield from [] if rest else [()]
             return
-        symbol, alone = body[place], self._is_tool(body, place, mode)
-        ways: list[tuple[tuple[_Key, ...], str]] = []
+        symbol, alone = body[place], mode == "free" and place == 0 and len(body) > 1  # alone: it must be a tool
+        among, heads = selection_members(symbol), self._list_heads(symbol)
+        ways: list[tuple[tuple[_Key, ...], str | None]] = []
         if symbol in self._cfg.terminals:
             ways = [((("said", symbol),), rest)]
-        elif among := selection_members(symbol):
+        elif parse_repetition(symbol) is not None or (mode == "flat" and place and not among):
+            ways = [] if alone else [(((mode, symbol),), rest)]
+        elif rest is None and (alone or among):
+            ways = [((("chain" if alone else "free", symbol),), None)]
+        elif rest is None:
+            ways = [((("either" if heads else "bare", symbol, mode),), None)]
+        elif among:
             ways = [one for one in self._take_labels(among, rest) if not alone or len(one[0]) == 1]
-        elif self._is_told(symbol, place, mode):
-            for name in self._list_heads(symbol):
-                ways += [
-                    ((("said", name),), left) for form in self._labels[name] for left in _strip_form(rest, form, ", ")
-                ]
+        else:
+            ways = [((("said", name),), left) for name in heads for left in self._take_label(name, rest)]
             ways += [] if alone else [((("bare", symbol, mode),), rest)]
-        elif not alone:
-            ways = [(((mode, symbol),), rest)]
-        for taken, left in dict.fromkeys(ways):
+        for taken, left in ways:
             yield from (taken + below for below in self._choose(body, left, mode, place + 1))
 
-    def _take_labels(self, names: Word, rest: str) -> list[tuple[tuple[_Key, ...], str]]:
+    def _take_label(self, name: str, rest: str) -> Iterator[str]:
+        """What is left of a list of labels after that of a terminal."""
+        return chain.from_iterable(_strip_form(rest, form, ", ") for form in self._labels[name])
+
+    def _take_labels(self, names: Word, rest: str) -> list[tuple[tuple[_Key, ...], str | None]]:
         """The first of the labels that ``rest`` lists, as some of these terminals, in their order; and what is left."""
         found: dict[tuple[tuple[_Key, ...], str], None] = {((), rest): None}
         for name in names:
             for taken, left in list(found):
-                for form in self._labels[name]:
-                    for after in _strip_form(left, form, ", "):
-                        found[(*taken, ("said", name)), after] = None
+                found.update({((*taken, ("said", name)), after): None for after in self._take_label(name, left)})
             if len(found) > _WAYS:
                 raise Undecided(f"there are too many ways to read {rest!r}")
         return [one for one in found if one[0]]
@@ -893,11 +866,11 @@ def _strip_form(text: str, form: str, separator: str) -> Iterator[str]:
         yield text[len(form + separator) :]
 
 
-def _split_among(kind: str, body: Word, items: tuple[Word | int, ...]) -> Iterator[tuple[_Key, ...]]:
+def _split_among(body: Word, items: tuple[Word | int, ...]) -> Iterator[tuple[_Key, ...]]:
     """The ways to part what a tool is applied to among the symbols of a body."""
     for cuts in combinations_with_replacement(range(len(items) + 1), len(body) - 1) if body else ():
         edges = (0, *cuts, len(items))
-        yield tuple((kind, name, items[a:b]) for name, a, b in zip(body, edges, edges[1:], strict=False))
+        yield tuple(("inputs", name, items[a:b]) for name, a, b in zip(body, edges, edges[1:], strict=False))
     if not body and not items:
         yield ()
 
@@ -923,24 +896,8 @@ def _is_derivation(tree: Node, cfg: CFG) -> bool:
     return True
 
 
-def _walk_calls(calls: _Calls, root: int) -> Iterator[int]:
-    """The calls from one on, in the order of the word."""
-    todo = [root]
-    while todo:
-        yield (at := todo.pop())
-        todo += reversed(calls[at][1])
-
-
-def _write_call(calls: _Calls, root: int) -> str:
-    made: dict[int, Call] = {}
-    for at in reversed(list(_walk_calls(calls, root))):
-        name, below = calls[at]
-        made[at] = Call(name, name, tuple(made[one] for one in below))
-    return str(made[root])
-
-
-def _parse_call(pieces: Sequence[str]) -> _Calls | None:
-    """The calls of a text, the outermost first; None where brackets and commas are not those of one call."""
+def _parse_call(pieces: Sequence[str]) -> list[tuple[str, list[int]]] | None:
+    """The calls of a text with the numbers of their inputs; None where brackets and commas are not those of one."""
     calls: list[tuple[str, list[int]]] = []
     opened: list[int] = []
     before = ","
@@ -956,7 +913,7 @@ def _parse_call(pieces: Sequence[str]) -> _Calls | None:
             if before not in ("(", ",") or (calls and not opened):
                 return None
             if opened:
-                calls[opened[-1]][1].append(len(calls))
+                calls[opened[-1]][1].append(len(calls) + 1)
             calls.append((piece, []))
         before = piece
     return calls if calls and not opened else None
