@@ -532,11 +532,16 @@ class _PlanReader:
         return StepLine(place, row, text, number)
 
     def _read_lines(self, lines: list[StepLine]) -> Reading:
+        reading = self._read_unnumbered(lines)
         before = 0
         for line in lines:
             if line.number is not None and line.number != before + 1:
-                raise self._error(f"this step has the number {line.number}, and {before + 1} comes next", *line[:2])
+                problem = f"this step is number {before + 1}, and it is numbered {line.number}"
+                return Reading(lines=tuple(lines), wrong=ReadingProblem(problem, line))
             before = line.number or before
+        return reading
+
+    def _read_unnumbered(self, lines: list[StepLine]) -> Reading:
         cfg = self._cfg
         flows = [list(self._find_flows(line.text)) for line in lines]
         told = cfg is not None and any(production.text for production in cfg.productions)
