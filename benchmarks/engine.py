@@ -9,7 +9,7 @@ Run: python benchmarks/engine.py [--part question|prompts|counting|tools|import]
 ``prompts``
     How long the prompts of a plan are.
 ``counting``
-    How many plans of OpenAGI there are, exactly; what counting and sampling them takes.
+    How many plans of OpenAGI there are, exactly; what counting, sampling and weighing them takes.
 ``tools``
     Lookahead over random grammars of typed tools. A tool takes one to three typed inputs and makes one type, and may be
     used at most once; some types are given, as often as a plan wants. The configurations are reached by random walks,
@@ -46,6 +46,7 @@ from formal_llm import (
     RandomLLM,
     Task,
     TaskPack,
+    WeightedRules,
     Wording,
 )
 
@@ -146,10 +147,10 @@ def measure_prompts(seeds: int) -> Table:
 
 
 def measure_counting(repeats: int) -> Table:
-    """Exact counts, and samples."""
+    """Exact counts and samples; the partition function and the marginals under random scores."""
     pack = TaskPack.load("openagi")
     title = "Complete plans, each of the fifteen tools at most once"
-    table = make_table(title, "from", "to", "plans", "counting, ms", "one sample, ms")
+    table = make_table(title, "from", "to", "plans", "counting, ms", "one sample, ms", "sum, ms", "marginals, ms")
     for given, goal, limits in (
         ("an image, used at most once", "text_plan", Limits({"input_text": 0, "input_image": 1})),
         ("an image, used at will", "text_plan", Limits({"input_text": 0})),
@@ -167,7 +168,14 @@ def measure_counting(repeats: int) -> Table:
         for _ in range(100):
             lookahead.sample(rng)
         each = (perf_counter() - begin) * 10
-        shown = f"{statistics.median(times):.1f}", f"{each:.1f}"
+        rules = WeightedRules(lookahead)
+        rules = rules.with_scores({name: rng.gauss(0, 1) for name in rules.scores})
+        begin = perf_counter()
+        rules.log_partition()
+        summed = perf_counter()
+        rules.marginals()
+        sums = f"{(summed - begin) * 1e3:.1f}", f"{(perf_counter() - summed) * 1e3:.1f}"
+        shown = f"{statistics.median(times):.1f}", f"{each:.1f}", *sums
         table.add_row(given, goal.removesuffix("_plan"), f"{number:,}", *shown)
     return table
 

@@ -74,7 +74,7 @@ class FlowchartLexer(RegexLexer):
 
 
 #: Packages that import what they export when it is first used; autodoc lists what is there.
-LAZY = ("planning", "automata", "automata.languages", "llms", "agents", "guard", "procedures", "tools", "authoring")
+LAZY = ("planning", "automata", "llms", "agents", "guard", "procedures", "tools", "authoring")
 
 
 def load_exports() -> None:

@@ -13,8 +13,7 @@ from formal_llm.exports import LazyFunction, export_lazily
 #: What a package imports at once, since importing it fills a table.
 EAGER = {"formal_llm.llms": ["PROVIDERS"]}
 LAZY = [
-    "formal_llm", "formal_llm.agents", "formal_llm.automata", "formal_llm.automata.languages", "formal_llm.llms",
-    "formal_llm.planning",
+    "formal_llm", "formal_llm.agents", "formal_llm.automata", "formal_llm.llms", "formal_llm.planning",
 ]  # fmt: skip
 
 

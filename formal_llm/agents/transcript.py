@@ -23,9 +23,8 @@ from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntri
 from formal_llm.automata import Behaviour, Word
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.errors import TranscriptError
-from formal_llm.pictures.captions import WIDTH, cut_lines, shorten, wrap_text
 from formal_llm.pictures.drawable import Drawable
-from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture
+from formal_llm.pictures.picture import WIDTH, Arrow, Box, BoxKind, Picture, cut_lines, shorten, wrap_text
 from formal_llm.planning.checking.verify import Verification
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage

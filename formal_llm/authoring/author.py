@@ -308,12 +308,11 @@ class _Review:
     def _ask_reviewer(self, shown: Candidate) -> Example | None:
         """Return the author's decision on a plan, which is requested once."""
         for one in self.examples:
-            if one.plan == shown.plan:
+            if (one.plan, one.order) == (shown.plan, shown.order):
                 return one
         verdict = None if self._reviewer is None else self._reviewer(shown)
         if verdict is None:
             return None
-        self.examples.append(
-            Example(shown.plan, verdict, "" if verdict == shown.allowed else f"{shown.why}; a draft said otherwise")
-        )
+        why = "" if verdict == shown.allowed else f"{shown.why}; a draft said otherwise"
+        self.examples.append(Example(shown.plan, verdict, why, order=shown.order))
         return self.examples[-1]

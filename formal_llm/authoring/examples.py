@@ -11,8 +11,9 @@
 
 A line with three dashes starts an example, and the rest of the line is its title. With a title that begins with ``not
 allowed``, the rules must refuse the plan; otherwise they must allow it. A plan is the names of its terminals, separated
-by blanks or line breaks; a name with blanks is in quotes, and ``ε`` is the empty plan. Beside an agent's file, the same
-file may contain transcripts, which :mod:`formal_llm.agents.examples` reads.
+by blanks or line breaks; a name with blanks is in quotes, and ``ε`` is the empty plan. The plans of prefix grammars are
+read as the rules write them, or, with slashes between the names, in the order of carrying out. Beside an agent's file,
+the same file may contain transcripts, which :mod:`formal_llm.agents.examples` reads.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from pathlib import Path
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata import CFG, PDA, Word
-from formal_llm.automata.models.symbols import unquote_text
+from formal_llm.automata.models.symbols import Order, turn_word, unquote_text
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError, did_you_mean
-from formal_llm.planning.plans.vocabulary import write_word
+from formal_llm.planning.plans.vocabulary import SLASH, write_word
 
 #: The file extension of examples.
 ENDING = ".examples"
@@ -67,19 +68,22 @@ class Example:
         allowed: whether it must be allowed.
         why: the reason given in the file; empty if there is none.
         line: its line in the file; 0 if it is not from a file.
+        order: which way ``plan`` is read.
     """
 
     plan: Word
     allowed: bool
     why: str = ""
     line: int = 0
+    order: Order = "forward"
 
     def satisfied_by(self, rules: CFG | PDA) -> bool:
         """Return whether the rules agree."""
-        return automaton(rules).accepts(self.plan) == self.allowed
+        word = turn_word(turn_word(self.plan, self.order), rules.order)
+        return automaton(rules).accepts(word) == self.allowed
 
     def __str__(self) -> str:
-        return write_word(self.plan) if self.plan else _EMPTY
+        return write_word(self.plan, self.order) if self.plan else _EMPTY
 
 
 def automaton(rules: CFG | PDA) -> PDA:
@@ -116,9 +120,12 @@ def sections(source: SourceText) -> tuple[Section, ...]:
     )
 
 
-def plan_of(text: str, terminals: Container[str]) -> Word | None:
+def plan_of(text: str, terminals: Container[str], order: Order = "forward") -> Word | None:
     """Return the plan in the text of an example; None if it contains anything but names of terminals."""
     words = [unquote_text(word) if word[:1] == '"' else word for word in _NAME.findall(text)]
+    steps = [step.strip() for step in text.split(SLASH)]
+    if len(steps) > 1 and all(step in terminals for step in steps):
+        return tuple(turn_word(steps, order))
     if words == [_EMPTY]:
         return ()
     return tuple(words) if words and all(word in terminals for word in words) else None
@@ -141,12 +148,12 @@ def read_plan_examples(
     source = SourceText.from_text(text, file, NotationError)
     examples = []
     for section in sections(source):
-        plan = plan_of(source.text[section.begin : section.end], rules.terminals)
+        plan = plan_of(source.text[section.begin : section.end], rules.terminals, rules.order)
         if plan is None and not others:
             _raise_unknown(source, section, rules)
         if plan is not None:
             why = section.title.partition(":")[2].strip()
-            examples.append(Example(plan, section.allowed, why, source.place_of(section.at).line))
+            examples.append(Example(plan, section.allowed, why, source.place_of(section.at).line, rules.order))
     return tuple(examples)
 
 

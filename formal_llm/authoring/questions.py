@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from formal_llm.authoring.examples import automaton
 from formal_llm.automata import CFG, PDA, Lookahead, Word
-from formal_llm.automata.languages import differences
+from formal_llm.automata.languages.comparison import differences
+from formal_llm.automata.models.symbols import Order, turn_word
 from formal_llm.errors import AutomatonError, Undecided
 
 #: How much longer than the shortest plan random plans may be.
@@ -29,23 +30,27 @@ class Candidate:
         plan: its terminals.
         allowed: whether the draft allows it.
         why: why it is shown: ``"the shortest plan"``, ``"the old rules refuse it"`` ...
-        labels: its terminals, labelled for people.
+        labels: its terminals, labelled for people, in the order of carrying out.
+        order: which way ``plan`` is read.
     """
 
     plan: Word
     allowed: bool
     why: str
     labels: tuple[str, ...]
+    order: Order = "forward"
 
 
 def find_differences(draft: CFG | PDA, other: CFG | PDA, whose: str) -> Iterator[Candidate]:
-    """Yield the shortest plans that one has and the other has not, in both directions.
+    """Yield the shortest plans that one has and the other has not, in both directions; none where their orders differ.
 
     Args:
         draft: the rules to accept.
         other: the rules to compare them with.
         whose: the name of the other rules: ``"the old rules"``.
     """
+    if draft.order != other.order:
+        return
     difference = differences(draft, other)
     if difference.only_one is not None:
         yield _show_plan(draft, difference.only_one, True, f"{whose} refuse it")
@@ -80,7 +85,7 @@ def _pad_row(row: Sequence[Candidate], size: int) -> list[Candidate | None]:
 
 
 def _show_plan(rules: CFG | PDA, plan: Word, allowed: bool, why: str) -> Candidate:
-    return Candidate(plan, allowed, why, tuple(rules.label(name) for name in plan))
+    return Candidate(plan, allowed, why, tuple(map(rules.label, turn_word(plan, rules.order))), rules.order)
 
 
 def _draw_allowed(rules: CFG | PDA, rng: random.Random, most: int) -> list[Candidate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from formal_llm.authoring import (
 from formal_llm.authoring.drafts import ENDINGS
 from formal_llm.authoring.examples import ENDING
 from formal_llm.automata import CFG, PDA
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.cli.console import check_writable, command, counted, err, print_text
 from formal_llm.cli.sources import load, read_words
 from formal_llm.errors import FormalLLMError, NotAuthored
@@ -150,10 +152,11 @@ class _Person:
         if not self._begun:
             console.print("Should these plans be allowed? y, n, Enter to skip, q to end")
             self._begun = True
-        console.print(f"\n  {Example(plan.plan, plan.allowed)}")
+        shown = Example(plan.plan, plan.allowed, order=plan.order)
+        console.print(f"\n  {shown}")
         if any(
             label.casefold() != name.replace("_", " ").casefold()
-            for name, label in zip(plan.plan, plan.labels, strict=True)
+            for name, label in zip(turn_word(plan.plan, plan.order), plan.labels, strict=True)
         ):
             console.print(f"  ({' / '.join(plan.labels)})")
         console.print(f"  {plan.why}; the rules {'allow' if plan.allowed else 'refuse'} it")
@@ -171,5 +174,5 @@ class _Person:
             return None
         allowed = reply[0] == "y"
         before = read_text(self._path).rstrip("\n") + "\n\n" if self._path.is_file() else ""
-        self._path.write_text(before + write_examples([Example(plan.plan, allowed)]), encoding="utf-8")
+        self._path.write_text(before + write_examples([replace(shown, allowed=allowed)]), encoding="utf-8")
         return allowed

@@ -19,18 +19,17 @@ from formal_llm.automata.languages.emptiness import explain_unused, find_unused_
 from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
-from formal_llm.automata.models.automaton import Automaton
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.symbols import Symbol, turn_word
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE, write_word
+from formal_llm.planning.plans.vocabulary import SLASH, write_word
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.trail import describe_hard_rule
@@ -285,7 +284,7 @@ def _written(loaded: LoadedRules) -> dict[str, object]:
             found["behaviour"] = f"{len(rules.states)} states: {', '.join(rules.terminals)}"
         found["automaton"] = _size(rules.whole if isinstance(rules, Behaviour) else source)
     if source.order == "prefix":
-        found["order"] = PREFIX_NOTE
+        found["order"] = "rules write a plan from last to first (%order prefix)"
     found["limits"] = "; ".join(line.lstrip("%") for line in source.limits.lines()) or "none"
     if loaded.constraints:
         found["constraints"] = [one.name for one in loaded.constraints]
@@ -296,18 +295,18 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
-def _write_line(word: Word, rules: Automaton) -> str:
+def _write_line(word: Word, rules: object) -> str:
     """A plan on one line, for people: labels, decisions with their questions; of a grammar its names."""
     base = base_with_clock(rules) if isinstance(rules, PDA) else None
     if base is None or base.cfg is not None or not word:
-        return write_word(word)
+        return write_word(word, base.order if base is not None else "forward")
     asked = {move.read: move.question.rstrip() for move in base.transitions if move.decision}
     parts = []
-    for name in word if base.order == "forward" else word[::-1]:
+    for name in turn_word(word, base.order):
         question = asked.get(name, "")
         colon = "" if question[-1:] in ("", "?", ":") else ":"
         parts.append(f"{question}{colon} {base.label(name)}".strip())
-    return " / ".join(parts)
+    return SLASH.join(parts)
 
 
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:

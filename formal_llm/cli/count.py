@@ -12,11 +12,12 @@ import typer
 
 from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.comparison import Differences, differences
+from formal_llm.automata.models.symbols import Order
 from formal_llm.cli import options
-from formal_llm.cli.console import command, counted, err, print_text
+from formal_llm.cli.console import command, counted, print_text
 from formal_llm.cli.sources import load
-from formal_llm.errors import NoValidPlan
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE, write_word
+from formal_llm.errors import FormalLLMError, NoValidPlan
+from formal_llm.planning.plans.vocabulary import order_of, write_word
 
 
 class Of(StrEnum):
@@ -102,9 +103,7 @@ def sample(
     if as_json:
         print_text(json.dumps(words))
     else:
-        print_text("\n".join(write_word(word) if word else "ε" for word in words))
-        if loaded.source.order == "prefix":
-            err().print(PREFIX_NOTE)
+        print_text("\n".join(write_word(word, order_of(cfg)) if word else "ε" for word in words))
 
 
 DIFF_HELP = """Compare rules: do two sources describe the same plans?
@@ -130,13 +129,13 @@ def diff(
 ) -> None:
     """Compare rules."""
     a, b = (load(name).whole for name in (one, other))
+    if order_of(a) != order_of(b):
+        raise FormalLLMError("only one of them has %order prefix: write both in one order to compare them")
     found = differences(a, b, max_length, max_places=max_states)
     if as_json:
         print_text(json.dumps(_comparison_data(found), indent=2, ensure_ascii=False))
     else:
-        print_text("\n".join(_comparison_lines(found, one, other)))
-        if not found.equal and "prefix" in (a.order, b.order):
-            err().print(PREFIX_NOTE)
+        print_text("\n".join(_comparison_lines(found, one, other, order_of(a))))
     if not found.equal:
         raise typer.Exit(1)
 
@@ -152,7 +151,7 @@ def _comparison_data(found: Differences) -> dict[str, object]:
     }
 
 
-def _comparison_lines(found: Differences, one: str, other: str) -> list[str]:
+def _comparison_lines(found: Differences, one: str, other: str, order: Order) -> list[str]:
     if found.equal:
         lines = ["equal: they have the same plans"]
         if found.up_to is not None:
@@ -161,7 +160,7 @@ def _comparison_lines(found: Differences, one: str, other: str) -> list[str]:
         lines = ["different"]
         for name, only in ((one, found.only_one), (other, found.only_other)):
             none = "nothing" if found.exact else f"nothing of at most {counted(found.up_to or 0, 'terminal')}"
-            lines.append(f"only in {name}: {none if only is None else write_word(only)}")
+            lines.append(f"only in {name}: {none if only is None else write_word(only, order)}")
     return lines + _counts_table(["plans", one, other], found.counts)
 
 

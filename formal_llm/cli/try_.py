@@ -18,7 +18,7 @@ from formal_llm.llms import Answer
 from formal_llm.llms.reading import named_options
 from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
-from formal_llm.planning.plans.vocabulary import EMPTY, PREFIX_NOTE, write_word
+from formal_llm.planning.plans.vocabulary import EMPTY, write_word
 from formal_llm.planning.walks.events import Backtracked, Event, Forced
 
 HELP = """Try rules: answer the questions yourself, as the LLM would.
@@ -230,9 +230,9 @@ class _Trial:
             _print_note(f"not counted: {said_of(error)}")
             return
         _print_note(f"plans that are still possible: {many.describe_count('with at most {} more terminals')}")
-        _print_note(f"one at random: {write_word((*self._walk.word, *(word or ())))}")
-        if self._walk.table.vocabulary.order == "prefix":
-            _print_note(PREFIX_NOTE)
+        _print_note(
+            f"one at random: {write_word((*self._walk.word, *(word or ())), self._walk.table.vocabulary.order)}"
+        )
 
     def _format_replay(self) -> str:
         return f"--llm test:script={','.join('+'.join(map(str, answer.numbers)) for _, answer in self._past)}"

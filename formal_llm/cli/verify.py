@@ -9,11 +9,10 @@ import typer
 
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.cli import options
-from formal_llm.cli.console import command, err, print_text
+from formal_llm.cli.console import command, print_text
 from formal_llm.cli.sources import load, naming_place, plan_text
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.plans.vocabulary import PREFIX_NOTE
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
@@ -62,7 +61,5 @@ def verify(
     with naming_place(plan):
         verdict = verify_text(plan_text(plan), verifier)
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
-    if not verdict.valid and not verdict.changes and rules.order == "prefix":
-        err().print(PREFIX_NOTE)
     if not verdict.valid:
         raise typer.Exit(1)

@@ -32,7 +32,8 @@ from formal_llm.automata.models.rules import Rules, automaton_of
 from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.automata.notation.formula import constraint
-from formal_llm.automata.notation.limit_lines import EXAMPLES, CollectedLimits, WrongWord, split_line
+from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_line
+from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
 from formal_llm.llms.llm import LLMLike, resolve
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
@@ -128,17 +129,18 @@ def _read_sum(name: str, bounds: Mapping[str, int | float | str]) -> SumLimit:
 
 def _read_times(lines: Sequence[str]) -> Timetable:
     """Read the lines of a timetable, in the notation of a grammar."""
-    found = CollectedLimits()
+    reader = LimitsReader(SourceText("\n".join(lines), None, error=NotationError))
     for place, line in enumerate(lines):
+        path = ("limits", "times", place)
         directive, words = split_line(line)
+        if directive.text not in EXAMPLES:
+            raise WrongEntry(path, f"{line!r} is no line of a timetable; write, for instance: {EXAMPLES['%clock']}")
         try:
-            if directive not in EXAMPLES:
-                raise WrongWord(0, f"{line!r} is no line of a timetable", "write, for instance: %clock time 8:00-20:00")
-            found.read_line(directive, words)
-        except WrongWord as error:
-            message = f"{error}; {error.suggestion}" if error.suggestion else str(error)
-            raise WrongEntry(("limits", "times", place), message) from None
-    return found.limits.times
+            reader.read_line(directive, words)
+        except NotationError as error:
+            message = f"{error.problem}; {error.suggestion}" if error.suggestion else error.problem
+            raise WrongEntry(path, message) from None
+    return reader.limits.times
 
 
 def read_constraints(data: Mapping[str, Any], source: CFG | PDA) -> Iterator[PDA]:

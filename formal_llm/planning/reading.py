@@ -3,10 +3,10 @@
 - JSON: ``{"plan": [names]}``, a list of names, or the JSON that a plan prints.
 - A word: names of terminals with blanks between them, on one line; those with blanks in quotes.
 - Nested calls, ``translation(captioning(image))``: the names in order are the word, and its plan must have these calls.
-- One step a line, in the order of carrying out: a name, a label, or a text of the rules. Bullets and numbers before it
-  are dropped; nothing else may stand there. Decisions of charts may be left out. Steps of nested calls say what they
-  are applied to ("Use X on A and the result of step 1"): every order is right in which a result is made before its use.
-  Where productions have texts, these are the steps, and they are written as a plan prints them.
+- One step a line, in the order of carrying out: a name, a label, or a text of the rules; on one line " / " parts them.
+  Bullets and numbers before it are dropped; nothing else may stand there. Decisions of charts may be left out. Steps of
+  nested calls say what they are applied to ("Use X on A and the result of step 1"): every order is right in which a
+  result is made before its use. Where productions have texts, these are the steps, written as a plan prints them.
 
 Lines may stand for many words, as they need not hold decisions, and as a text speaks for the terminals of its
 production. These words are the language of an automaton, so whether one of them keeps the rules is whether a product
@@ -32,12 +32,12 @@ from formal_llm.automata.models.automaton import State
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.repetition import parse_repetition
-from formal_llm.automata.models.symbols import selection_members, unquote_text
+from formal_llm.automata.models.symbols import Order, selection_members, turn_word, unquote_text
 from formal_llm.errors import NotationError, Undecided, did_you_mean, unknown
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.steps import one_line
 from formal_llm.planning.plans.tree import Node, is_flat, result_name, takes_several
-from formal_llm.planning.plans.vocabulary import EMPTY, Vocabulary
+from formal_llm.planning.plans.vocabulary import EMPTY, SLASH, Vocabulary
 from formal_llm.planning.source import source_of
 
 _BULLETS = re.compile(r"(?:[-*+•]\s+|\[[ xX]\]\s+)+")
@@ -144,15 +144,20 @@ class StepTexts:
             for form in (f"{move.question} {answer}", f"{bare}: {answer}", f"{bare} {answer}", answer):
                 self._near.setdefault(fold_text(form), set()).add(move)
 
-    def find_terminals(self, text: str) -> tuple[str, ...]:
+    def find_terminals(self, text: str, *, printed: bool = False) -> tuple[str, ...]:
         """The terminals that a text names, with or without "Use" before it; none where it names none.
+
+        Args:
+            text: what is looked for.
+            printed: whether labels go before names, as after "Use".
 
         Raises:
             NotationError: it is the label of one terminal and the name of another.
         """
         for form in dict.fromkeys((fold_text(text), fold_text(text).removeprefix("use "))):
             labelled, named = self._labels.get(form, []), self._names.get(form, [])
-            if labelled and named and not set(named) <= set(labelled):
+            printed = printed or form != fold_text(text)
+            if labelled and named and not set(named) <= set(labelled) and not printed:
                 raise NotationError(
                     f"{text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
                     "write the plan as JSON, a list of names"
@@ -265,7 +270,7 @@ class StepLines:
         self.candidates = self._find_candidates(matches)
 
     def _find_candidates(self, matches: Sequence[Collection[Transition]], around: Around = "") -> CandidateWords:
-        found = _build_candidates(self.pda, self._silent, matches[::-1] if self._prefix else matches, around)
+        found = _build_candidates(self.pda, self._silent, turn_word(matches, self.pda.order), around)
         if not self._prefix:
             return found
         return CandidateWords(found.pda, {move: len(matches) - 1 - line for move, line in found.lines.items()})
@@ -298,7 +303,7 @@ class StepLines:
 
     def guess_word(self) -> Word | None:
         """The terminals of the steps, with what prints nothing filled in as far as some plan goes; None for a plan."""
-        matches = self._matches[::-1] if self._prefix else self._matches
+        matches = turn_word(self._matches, self.pda.order)
         low, high = 0, len(matches) + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -416,13 +421,16 @@ class _PlanReader:
         self.texts = StepTexts(self.base, vocabulary)
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self._label = vocabulary.label
-        self._prefix = vocabulary.order == "prefix"
+        self._order: Order = vocabulary.order
 
     def read_text(self, text: str) -> Reading:
         rows = [(place, row) for place, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1) if row.strip()]
         if not rows or (text.strip() in ("ε", EMPTY) and "ε" not in self._terminals):
             return Reading(words=((),))
         row = rows[0][1].strip()
+        pieces = row.split(SLASH) if len(rows) == 1 and not self._is_step(row) else [row]
+        if len(pieces) > 1 and (row[0] not in "{[" or all(map(self._is_step, pieces))):
+            return self._read_lines([self._read_line(rows[0][0], piece) for piece in pieces])
         if row[0] in "{[" and not _BULLETS.match(row) and not self._is_step(row):
             return self._read_json(text)
         if len(rows) == 1:
@@ -446,7 +454,10 @@ class _PlanReader:
         return NotationError(problem, file="<plan>", line=place, source_line=row or None)
 
     def _is_step(self, text: str) -> bool:
-        return bool(self.texts.find_moves(text) or self.texts.find_terminals(text))
+        try:
+            return bool(self.texts.find_moves(text) or self.texts.find_terminals(text))
+        except NotationError:  # it may be several
+            return True
 
     def _resolve_name(self, text: str, place: int | None = None, row: str = "") -> str:
         if text in self._terminals:
@@ -505,7 +516,7 @@ class _PlanReader:
             raise self._error("these brackets are no call, such as tool(input, tool(input))", place, row)
         word = tuple(self._resolve_name(name, place, row) for name, _ in calls)
         line, cfg = StepLine(place, row, row.strip()), self._cfg
-        if cfg is None or not self._prefix:
+        if cfg is None or self._order == "forward":
             return Reading(wrong=ReadingProblem(f"plans of these rules are no nested calls; {FORMS}", line))
         renamed = [cfg.start]
         for name in renamed:  # it grows
@@ -523,12 +534,11 @@ class _PlanReader:
     # -- steps, one a line --------------------------------------------------------------------------------------
 
     def _read_line(self, place: int, row: str) -> StepLine:
+        text, number = (row.strip(), None) if self._is_step(row.strip()) else split_mark(row)
         try:
-            if self._is_step(row.strip()):
-                return StepLine(place, row, row.strip())
+            self.texts.find_moves(text)
         except NotationError as error:
             raise self._error(str(error), place, row) from None
-        text, number = split_mark(row)
         return StepLine(place, row, text, number)
 
     def _read_lines(self, lines: list[StepLine]) -> Reading:
@@ -548,21 +558,16 @@ class _PlanReader:
         if cfg is not None and (told or any(inputs for ways in flows for _, inputs in ways)):
             with suppress(NotationError) if told else nullcontext():  # a text does not say what it is applied to
                 lines, flows = self._order_by_flow(lines, flows)
-            begin = [("flat", cfg.start)] + [("root", cfg.start)] * self._prefix
+            begin = [("flat", cfg.start)] + [("root", cfg.start)] * (self._order == "prefix")
             made = GrammarSteps(cfg, begin, lines, flows, self.texts)
             self._check_known(lines, made.matches, made.shown)
             return self._read_steps(StepLines(made.pda, made.silent, lines, made.matches, made.shown), lines)
-        matches: list[Collection[object]] = []
-        for line in lines:
-            try:
-                matches.append(self.texts.find_moves(line.text) or self.texts.find_terminals(line.text))
-            except NotationError as error:
-                raise self._error(str(error), *line[:2]) from None
-        self._check_known(lines, matches, self.texts.printed)
-        if self.base is None:
-            names = [self._resolve_name(line.text, *line[:2]) for line in (lines[::-1] if self._prefix else lines)]
-            return Reading(words=(tuple(names),), lines=tuple(lines))
         moves = [self.texts.find_moves(line.text) for line in lines]
+        known = [found or self.texts.find_terminals(line.text) for found, line in zip(moves, lines, strict=True)]
+        self._check_known(lines, known, self.texts.printed)
+        if self.base is None:
+            names = [self._resolve_name(line.text, *line[:2]) for line in turn_word(lines, self._order)]
+            return Reading(words=(tuple(names),), lines=tuple(lines))
         return self._read_steps(StepLines(self.base, self.texts.silent, lines, moves, self.texts.printed), lines)
 
     def _check_known(
@@ -589,12 +594,12 @@ class _PlanReader:
 
     def _find_flows(self, text: str) -> Iterator[Flow]:
         """The tools that a line of nested calls may be, with what each is applied to."""
-        if self._cfg is None or not self._prefix:
+        if self._cfg is None or self._order == "forward":
             return
-        if names := self.texts.find_terminals(text):
+        if names := self.texts.find_terminals(text, printed=True):
             yield names, ()
         for split in re.finditer(" on ", text):
-            if tools := self.texts.find_terminals(text[: split.start()]):
+            if tools := self.texts.find_terminals(text[: split.start()], printed=True):
                 for inputs in self._split_inputs(text[split.end() :].split(" and ")):
                     yield tools, inputs
 
@@ -604,7 +609,7 @@ class _PlanReader:
         for end in range(1, len(parts) + 1):
             for start in range(max(0, end - 8), end):
                 part = " and ".join(parts[start:end]).strip()
-                result, names = _RESULT.fullmatch(part), self.texts.find_terminals(part)
+                result, names = _RESULT.fullmatch(part), self.texts.find_terminals(part, printed=True)
                 if result or names:
                     ways[end] += [(*way, int(result[1]) if result else names) for way in ways[start]]
             if len(ways[end]) > _WAYS:
@@ -691,7 +696,7 @@ class GrammarSteps:
         self._labels = {
             name: {fold_text(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
         }
-        named = [texts.find_terminals(line.text) if texts is not None else () for line in lines]
+        named = [texts.find_terminals(line.text, printed=True) if texts is not None else () for line in lines]
         self.matches: list[set[Transition]] = [set() for _ in lines]
         self.shown: dict[str, set[Transition]] = {}
         self.silent: set[Transition] = set()

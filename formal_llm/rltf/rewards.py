@@ -22,6 +22,7 @@ from typing import TypeAlias, cast
 
 from formal_llm.errors import Cancelled, ExecutionError, FormalLLMError, ResourceNotFound, RewardError
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.planning.task import Task
 
 
@@ -95,7 +96,8 @@ class Reward:
         except RewardError:
             raise
         except (FormalLLMError, MemoryError) as error:
-            error.add_note(f"in the reward {self.name} of the plan {' '.join(plan.word)} for {task.description!r}")
+            shown = write_word(plan.word, plan.order)
+            error.add_note(f"in the reward {self.name} of the plan {shown} for {task.description!r}")
             raise
         except Exception as error:
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

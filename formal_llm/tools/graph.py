@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from formal_llm.errors import ExecutionError, InputError, ToolkitError
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.tools.kinds import Kind, Value, kind_of
 from formal_llm.tools.result import StepState
 from formal_llm.tools.tool import Tool
@@ -131,8 +132,8 @@ class Graph:
         """
         if plan.call is None:
             raise ToolkitError(
-                [f"the plan {' '.join(plan.word) or '(empty)'} is no nesting of calls: only finished plans of grammars "
-                 "with %order prefix, in which each production is a tool and its arguments, can be executed"]
+                [f"the plan {write_word(plan.word, plan.order)} is no nesting of calls: only finished plans of "
+                 "grammars with %order prefix, in which each production is a tool and its arguments, can be executed"]
             )  # fmt: skip
         calls = list(plan.call.walk())  # in the order of the word
         uses: dict[str, int] = {}
@@ -151,7 +152,7 @@ class Graph:
             argument_nodes = tuple(nodes[place] for place in arguments[position])
             tool = self._tools.get(call.name)
             if tool is not None and call.name not in given.values:
-                nodes[position] = self._add_tool(tool, argument_nodes, position, problems)
+                nodes[position] = self._add_tool(tool, argument_nodes, len(calls) - position, problems)
             else:
                 nodes[position] = self._add_input(call.name, argument_nodes, places[position], given)
             stack.append(position)
@@ -161,11 +162,11 @@ class Graph:
         self._enlist_job(job)
         return job
 
-    def _add_tool(self, tool: Tool, under: tuple[CallNode, ...], position: int, problems: list[str]) -> CallNode:
+    def _add_tool(self, tool: Tool, under: tuple[CallNode, ...], place: int, problems: list[str]) -> CallNode:
         received = tuple(_kind_of(node) for node in under)
         if received != tool.inputs:
             kinds = ", ".join(map(str, received)) or "nothing"
-            problems.append(f"{tool} is applied to {kinds} at place {position + 1} of the plan")
+            problems.append(f"{tool} is applied to {kinds} at place {place} of the plan")
         key = (tool.name, *(node.number for node in under)) if tool.deterministic else object()
         node = self._known.get(key)
         if node is None:

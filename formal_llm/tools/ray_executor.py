@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import Cancelled, ExecutionError, MissingDependency, ToolError
 from formal_llm.planning.plans.plan import Plan
+from formal_llm.planning.plans.vocabulary import write_word
 from formal_llm.tools.calling import POLL, error_line
 from formal_llm.tools.executor import Executor, ExecutorSettings, PlanExecutor, Row, ToolSet, graph_of
 from formal_llm.tools.graph import PlanJob
@@ -151,7 +152,8 @@ class RayExecutor(PlanExecutor):
             half = len(share.jobs) // 2
             return [_Share(share.jobs[:half]), _Share(share.jobs[half:])]
         (job,) = share.jobs
-        problem = f"{self.deaths} workers died over the plan {' '.join(job.plan.word)}: {error_line(error)}"
+        shown = write_word(job.plan.word, job.plan.order)
+        problem = f"{self.deaths} workers died over the plan {shown}: {error_line(error)}"
         results[job.index] = Result(job.plan, (), ExecutionError(problem))
         return []
 

@@ -11,7 +11,7 @@ from formal_llm import CFG, aauthor, author
 from formal_llm.authoring import Candidate, Draft, Example, StopReview
 from formal_llm.authoring.drafts import ENDINGS, check_draft
 from formal_llm.authoring.prompts import NOTATIONS, write_first_messages, write_retry_messages
-from formal_llm.automata.languages import differences
+from formal_llm.automata.languages.comparison import differences
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import LLMError, NotationError, NotAuthored, ResourceNotFound, WritesNoText
 from formal_llm.llms.doubles import RandomLLM

@@ -23,3 +23,12 @@ def from_caret(error):
     assert shown[margin:] == error.source_line.replace("\t", " ")
     assert pointer.index("^") - margin == error.column - 1
     return shown[pointer.index("^") :]
+
+
+def check_place(error):
+    """Check that an error has its place on the line, if any, and that its caret is under it."""
+    if error.line is None:
+        return
+    assert 1 <= error.column <= len(error.source_line) + 1
+    if len(error.source_line) < 100:
+        assert from_caret(error) == error.source_line[error.column - 1 :].replace("\t", " ")

@@ -16,22 +16,15 @@ from hypothesis import strategies as st
 from formal_llm import CFG, PDA, Behaviour, Limits, Lookahead, Planner, RandomLLM
 from formal_llm.agents import Monitor
 from formal_llm.automata import Word
-from formal_llm.automata.languages import (
-    EditWeights,
-    WhyEmpty,
-    differences,
-    nearest,
-    why_empty,
-    words,
-)
-from formal_llm.automata.languages.emptiness import find_unused_terminals
+from formal_llm.automata.languages.comparison import differences
+from formal_llm.automata.languages.emptiness import WhyEmpty, find_unused_terminals, why_empty
+from formal_llm.automata.languages.nearest_words import EditWeights, nearest
 from formal_llm.automata.languages.prefixes import ConfigurationSets
-from formal_llm.automata.languages.word_lists import count_plans
+from formal_llm.automata.languages.word_lists import count_plans, words
 from formal_llm.automata.lookahead.derivations import derivations
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, as_automaton
 from formal_llm.errors import BudgetExceeded, InfiniteLanguage, NotationError, NoValidPlan
-from tests.automata.languages.editing import distance
-from tests.automata.languages.order import in_order
+from tests.automata.languages.editing import distance, in_order
 from tests.automata.messages import quiet
 from tests.automata.rule_cases import KINDS, LONGEST, RuleCase, rule_cases
 from tests.strategies import examples

@@ -205,6 +205,13 @@ def test_every_notation_prints_its_rules() -> None:
         assert type(rules).from_string(str(rules)).limits == rules.limits
 
 
+def test_limits_on_uses_are_written_as_sentences() -> None:
+    limits = Limits({"a": 0, "b": 2, "c": 3}, {"b": 2, "c": 1})
+    behaviour = Behaviour("rules", "abc", EVERYTHING, limits)
+    again = read_sentences(write_sentences(behaviour))
+    assert [again.accepts(word) for word in WORDS] == [behaviour.accepts(word) for word in WORDS]
+
+
 def test_what_no_sentence_says_is_not_written_as_one() -> None:
     with pytest.raises(ValueError, match="which no sentence says"):
         write_sentences(Behaviour.from_string("(define one (:states a) (:behavior a))"))
@@ -288,66 +295,3 @@ def test_rules_about_order_need_rules_that_name_their_steps() -> None:
     with pytest.raises(AutomatonError, match="unknown step: a in the rule last a"):
         Lookahead(CFG.from_string("%order forward\nS -> b"), rule)
     assert PDA.from_cfg(CFG.from_string("%order forward\nS -> a")).with_limits(rule).accepts("a")
-
-
-# -- what is refused --------------------------------------------------------------------------------------------------
-
-REFUSED = [
-    ("", "1:1", "the sentence ends too early", "such as: steps: pack, pay, ship"),
-    ("wash before dry", "1:1", "unexpected 'wash'", "such as: steps: pack, pay, ship"),
-    ("(define x (:states a) (:behavior a))", "1:1", "unexpected character '('", "such as: steps: pack, pay, ship"),
-    ("steps:", "1:7", "the sentence ends too early", "expected: a step"),
-    ("steps wash, dry", "1:7", "unexpected 'wash'", "expected: ':'"),
-    ("steps: wash, Wash", "1:14", "the step Wash is listed twice", ""),
-    ("steps: wash(it)", "1:12", "unexpected character '('", "a name with such a sign stands in quotes"),
-    ('steps: wash, "dry', "1:14", "a name that does not end on its line", ""),
-    ("steps: wash, dry\nwash befor dry", "2:15", "the sentence ends too early", "did you mean before?"),
-    ("steps: wash, dry\nwash before dri", "2:13", "unknown step: dri (did you mean dry?)", ""),
-    ("steps: wash, dry\nwash before", "2:12", "the sentence ends too early", "expected: 'each', a step"),
-    ("steps: wash, dry\nthe wash before dry", "2:1", "unknown step: the wash (did you mean wash?)", ""),
-    ("steps: wash, dry\nusually iron before dry", "2:1", "unknown step: usually iron", "steps are: dry, wash"),
-    ("steps: wash, dry\nwash is before dry", "2:1", "unknown step: wash is (did you mean wash?)", ""),
-    ("steps: wash, dry\nat most two wash", "2:9", "unexpected 'two wash'", "expected: a number, 'one'"),
-    ("steps: wash, dry\nat most 2", "2:10", "the sentence ends too early", "expected: 'steps', a step"),
-    ("steps: wash, dry\nat most 1234567890 wash", "2:9", "a number of 10 digits", ""),
-    ("steps: wash, dry\nat most one of wash", "2:20", "the sentence ends too early", "expected: ','"),
-    ("steps: wash, dry\nwash before dry and dry before wash", "2:17", "unexpected 'and'", "the end of the sentence"),
-    ('steps: "wash and dry", fold\nwash and dry before fold', "2:6", "unexpected 'and'", '"wash and dry"'),
-    ("steps: wash, dry\nat most one of wash, dry, wash", "2:27", "wash is named twice", ""),
-    ("steps: wash, dry\nfirst wash or wash", "2:15", "wash is named twice", ""),
-    ("steps: wash, dry\nwash before dry\nsteps: iron", "3:1", "unexpected 'steps'", "expected"),
-    ("steps: wash, dry\nfirst wash\nfirst dry", "2:1", "no plan keeps these rules", ""),
-]
-
-
-@pytest.mark.parametrize(("text", "place", "problem", "hint"), REFUSED)
-def test_anything_else_is_refused_with_its_place(text: str, place: str, problem: str, hint: str) -> None:
-    with pytest.raises(NotationError) as caught:
-        read_rules_text(text, "laundry.rules")
-    assert f"laundry.rules:{place}: " in str(caught.value)
-    assert problem in caught.value.problem and hint in str(caught.value)
-
-
-IN_OTHERS = [
-    (".cfg", "%order forward\nS -> a S | b\n%rule a befor b", "3:16", "did you mean before?"),
-    (".cfg", "%order forward\nS -> a S | b\n%rule  a before c # so", "3:17", "steps are: a, b"),
-    (".cfg", "%order forward\nS -> A b\nA -> a\n%rule A before b", "4:7", "unknown step: A (did you mean a?)"),
-    (".cfg", "%order forward\nS -> a S | b\n%rule (not (next a c))", "3:20", "unknown terminal: c"),
-    (".cfg", "%order forward\nS -> a S | b\n%rule (not a", "3:7", "never closed"),
-    (".cfg", "%order forward\nS -> a S | b\n%rule", "3:6", "the sentence ends too early"),
-    (".cfg", '%order forward\nS -> x y\nx "Pot"\ny "pot"\n%rule POT before y', "5:7", "POT may be x or y"),
-    (".pda", "%accept p\np, a, ε -> p, ε\n%rule a before b", "3:16", "unknown step: b"),
-    (".mmd", "flowchart TD\n%% %rule A befor B\nA --> B", "2:19", "did you mean before?"),
-    (".mmd", "flowchart TD\n%% %rule A before C\nA --> B", "2:19", "unknown step: C"),
-    (".agent", '(define x (:states a b)\n(:limits "%rule a befor b") (:behavior (next a b)))', "2:26", "mean before?"),
-    (".agent", '(define x (:states a b) (:limits "%rule first b") (:behavior (next a b)))', "1:25", "no plan keeps"),
-]
-
-
-@pytest.mark.parametrize(("ending", "text", "place", "hint"), IN_OTHERS)
-def test_a_wrong_rule_in_another_notation_is_refused_with_its_place(
-    ending: str, text: str, place: str, hint: str
-) -> None:
-    with pytest.raises(NotationError) as caught:
-        read_rules_text(text, f"some{ending}")
-    assert f"some{ending}:{place}: " in str(caught.value) and hint in str(caught.value)

@@ -28,7 +28,7 @@ def test_a_plan_that_breaks_a_limit_ends_with_1() -> None:
     assert done.exit_code == 1
     first, second, third = done.stdout.splitlines()
     assert first.startswith("not valid: Colorization cannot stand at place 2 because of %limit 0 colorization; ")
-    assert second.startswith("nearest valid plan: captioning ")
+    assert second.startswith("nearest valid plan: input_image / captioning")
     assert third.startswith("  ")
 
 
@@ -93,7 +93,7 @@ def test_what_check_sample_and_diff_print_can_be_verified(rules: str, tmp_path: 
     plans += [line.split(": ", 1)[1] for line in differing.splitlines() if line.startswith(f"only in {rules}: ")]
     assert len(plans) >= 5
     for plan in plans:
-        assert run(rules, "-", stdin=plan.replace(" / ", "\n")).exit_code == 0, plan
+        assert run(rules, "-", stdin=plan).exit_code == 0, plan
 
 
 def test_labels_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_labels_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -
         "(:behavior (until (or wash iron) (or \"fold it\" empty))))", encoding="utf-8",
     )  # fmt: skip
     file = str(tmp_path / "g.agent")
-    for plan in ("wash\niron", "Wash, and dry\nIron", 'wash "fold it"', "fold it"):
+    for plan in ("wash / iron", "Wash, and dry\nIron", 'wash "fold it"', "fold it"):
         assert run(file, "-", stdin=plan).exit_code == 0, plan
-    for plan in ("wash\nirn", "wash, iron", "Iron / Iron"):
+    for plan in ("wash / irn", "wash, iron"):
         wrong = run(file, "-", stdin=plan)
         assert wrong.exit_code == 2
         assert "unknown step: " in wrong.stderr
@@ -114,18 +114,18 @@ def test_labels_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -
         assert run(str(grammar), "-", stdin=plan).exit_code == 0, plan
 
 
-def test_a_recipe_can_be_verified_and_one_without_a_step_is_refused() -> None:
+def test_a_recipe_can_be_verified_and_one_without_a_step_is_not_valid() -> None:
     made = invoke("plan", "cooking", "--llm", "test:random=4")
     done = run("cooking", "-", stdin=made.stdout)
     assert (done.exit_code, done.stdout) == (0, "valid: it follows all the rules\n")
     lines = made.stdout.splitlines(keepends=True)
     done = run("cooking", "-", stdin="".join(line for line in lines if "Marinate" not in line))
-    assert done.exit_code == 2
-    assert "this step has the number 4, and 3 comes next" in done.stderr
+    assert done.exit_code == 1
+    assert "this step is number 3, and it is numbered 4" in done.stdout
     left = [line.split(": ", 1)[1] for line in lines if "Marinate" not in line]
     done = run("cooking", "-", stdin="".join(left))
-    assert done.exit_code == 2
-    assert "no plan prints these steps; write its word" in done.stderr
+    assert done.exit_code == 1
+    assert "insert after line 2: Marinate the clean slices of beef with the seasoning in a bowl" in done.stdout
 
 
 def test_plans_of_automata_and_flowcharts_and_the_constraint_to_blame(tmp_path: Path) -> None:

@@ -220,3 +220,28 @@ def test_what_a_copy_owes_the_other_rules_forbid() -> None:
     assert called.check(Call("pay")).action == "block" and called.check(Call("pay")).certain
     written = called.after(Call("letter", {"order": 1}))
     assert written.check(Call("pay")).action == "allow"
+
+
+@pytest.mark.parametrize(
+    "rules", ["never l after p\nrule r2: p before l", "at most 1 p since q\nrule r2: 2 p before l"]
+)
+def test_what_a_copy_owes_can_never_come(rules: str) -> None:
+    """There are orders without end, so that no search ends; and rules that forget nothing would let it come."""
+    names = "".join(f"{name}: {name} with order = id\n" for name in ("c", "l", "look", "see"))
+    keyed = "rule r0 for each order: l after each c\nrule rl for each order: look before see\n"
+    text = f"{names}p: p\nq: q\n{keyed}rule r1: {rules}\nrule r3: never q after p\n"
+    state = Guard(GuardRules.from_string(text)).start().after(Call("look", {"id": 0}))
+    decision = state.check(Call("c", {"id": 0}))
+    assert (decision.action, decision.certain) == ("block", True)
+
+
+def test_what_is_due_needs_what_is_used_up() -> None:
+    text = "look: look with order = id\npay: pay with order = id\nship: ship with order = id\n"
+    text += "rule due for each order: ship after each pay\nrule first for each order: look before pay\n"
+    text += "rule once for each order: at most 1 pay\nrule few: at most 3 ship\nrule many: at least 4 pay\n"
+    state = Guard(GuardRules.from_string(text), unsure="allow", max_states=300).start()
+    for order in range(2):
+        for tool in ("look", "pay", "ship"):
+            state = state.after(Call(tool, {"id": order}))
+    decision = state.after(Call("look", {"id": 2})).check(Call("pay", {"id": 2}))
+    assert (decision.action, decision.certain) == ("block", True)

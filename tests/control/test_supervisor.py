@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
-
 from formal_llm.control.component import Position
 from formal_llm.control.machines import Machine, build_at_least, build_before
 from formal_llm.control.plant import Plant, PlantSymbol
 from formal_llm.control.supervisor import Supervisor, describe_way
 from formal_llm.guard import Call, Guard, GuardRules
-
-
-def test_supervisor() -> None:
-    rules = GuardRules.from_string(
-        "tools a, b, c\nrule r: never a after b\nrule s: at least 1 a\nrule t: at most 9 b\nrule u: c before a\n"
-    )
-    assert Guard(rules).start().check(Call("b")).rules == ("r", "s")
 
 
 def groups(text: str) -> list[list[int]]:
@@ -66,13 +57,6 @@ def test_a_way_in_words() -> None:
     assert describe_way(way, lambda symbol, name: shown.get(name, symbol.tool)) == (
         "pay.large", "log", "pay", "pay.result", "agreement", "assistant",
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "controllable"), [("call", True), ("assistant", True), ("result", False), ("user", False)]
-)
-def test_the_agent_decides_its_calls_and_texts(kind: str, controllable: bool) -> None:
-    assert PlantSymbol(kind, "t", frozenset(), {}).is_controllable is controllable
 
 
 class Rule(NamedTuple):

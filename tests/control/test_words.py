@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.guard import Call, Guard, GuardRules
 from tests.control.test_guarantees import SAID
 from tests.strategies import examples
-
-GRAMMAR = "S -> opn S cls | wrk S | wrk"
-
-
-def words_within(deep: int, cls: int, wrk: int) -> set[tuple[str, ...]]:
-    """All words of the grammar up to a depth that have no more of two letters."""
-    words = {("wrk",)}
-    for _ in range(deep):
-        words |= {made for word in words for made in (("opn", *word, "cls"), ("wrk", *word))
-                  if made.count("cls") <= cls and made.count("wrk") <= wrk}  # fmt: skip
-    return words
-
-
-@pytest.mark.parametrize("more", ["", "rule spent: budget cost <= 9\n"])
-def test_words_whose_letters_are_limited(more: str) -> None:
-    """A grammar and limits on its letters, decided exactly: against all words."""
-    prefixes = {word[:size] for word in words_within(8, 3, 3) for size in range(len(word) + 1)}
-    text = "opn: opn with cost = 1\ncls: cls with cost = 0\nwrk: wrk with cost = 0\n"
-    text += f'rule g: grammar """\n%order forward\n{GRAMMAR}\n"""\nrule few: at most 3 cls\n%limit 3 wrk\n{more}'
-    guard = Guard(GuardRules.from_string(text), ["opn", "cls", "wrk"])
-    todo = [((), guard.start())]
-    for word, state in todo:
-        for name in ("opn", "cls", "wrk"):
-            decision, longer = state.check(Call(name)), (*word, name)
-            assert decision.certain
-            assert decision.runs is (longer in prefixes), longer
-            if longer in prefixes:
-                todo.append((longer, state.after(Call(name))))
-
 
 #: Grammars, some of them ambiguous and left recursive, with all their words up to seven letters, found by rewriting.
 GRAMMARS = (

@@ -9,14 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Behaviour, Budget, Lookahead, Planner
-from formal_llm.automata.drawing.cfg import cfg_picture
-from formal_llm.automata.drawing.flowchart import flowchart_picture
-from formal_llm.automata.drawing.pda import pda_picture
-from formal_llm.errors import FormalLLMError, MissingDependency
-from formal_llm.pictures.captions import cut_lines, number_text, shorten, wrap_text
+from formal_llm import CFG, PDA, Behaviour, Lookahead
+from formal_llm.automata.drawing import cfg_picture, flowchart_picture, pda_picture
+from formal_llm.errors import MissingDependency
 from formal_llm.pictures.drawable import Drawable
-from formal_llm.pictures.picture import Arrow, Box, Picture, printable
+from formal_llm.pictures.picture import Arrow, Box, Picture, cut_lines, number_text, printable, shorten, wrap_text
 from tests.automata.charts import RETURNS
 from tests.pictures.forms import check_dot, check_mermaid, needs_dot
 
@@ -121,19 +118,6 @@ class TestForms:
             assert set(large._repr_mimebundle_()) == {"text/plain"}
         assert asked == [150]
 
-    def test_a_long_text_is_cut(self) -> None:
-        answers = "test:script=" + "1," * 1500 + "2"
-        plan = Planner(CFG.from_string("S -> a S | b"), answers, budget=Budget(1600)).plan("x")
-        assert len(repr(plan)) > 3000
-        assert len(plan._repr_mimebundle_()["text/plain"]) <= 2000
-
-    def test_a_notebook_shows_the_text_where_drawing_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(picture: Picture, **_: float) -> str:
-            raise FormalLLMError("it took too long")
-
-        monkeypatch.setattr(Picture, "to_svg", fail)
-        assert set(GRAMMAR._repr_mimebundle_()) == {"text/plain", "text/vnd.mermaid"}
-
     def test_notebooks_ask_for_it(self) -> None:
         """What IPython makes of a value that is the last of a cell."""
         formatters = pytest.importorskip("IPython.core.formatters")
@@ -151,11 +135,6 @@ some_texts = st.text("ab cd-\n\t漢…", max_size=40) | st.text(max_size=20)
 
 
 class TestShorten:
-    def test_shorten(self) -> None:
-        assert shorten("a\nb\tc\x07") == "a b c␇"
-        assert shorten("abcdef", 4) == "abc…"
-        assert shorten("abcd", 4) == "abcd"
-
     @given(some_texts, st.integers(2, 30))
     def test_is_the_beginning_on_one_line(self, text, width):
         short = shorten(text, width)

@@ -33,7 +33,7 @@ def test_errors_before_anything_runs() -> None:
     plan = plan_of(TEXTS, "upper", "doc")
     with pytest.raises(InputError, match="needs doc"):
         executor.run(plan, {"dog": "x"})
-    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to bytes at place 1"):
+    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to bytes at place 2"):
         executor.run(plan, {"doc": b"x"})
     with pytest.raises(InputError, match="of class Thread is of no kind"):
         executor.run(plan, {"doc": threading.Thread()})
@@ -41,7 +41,7 @@ def test_errors_before_anything_runs() -> None:
         executor.run(plan, {"doc": object()})
     with pytest.raises(ToolkitError, match="no tool turned"):
         Executor(TOOLS.without("turned")).run(plan_of(TEXTS, "upper", "turned", "doc"), {"doc": "x"})
-    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to image at place 1"):
+    with pytest.raises(ToolkitError, match=r"upper\(text\) -> text is applied to image at place 2"):
         executor.run(plan, {"doc": picture()})
     with pytest.raises(InputError, match="kind text was expected"):
         Executor(Toolkit([upper], inputs={"doc": TEXT})).run(plan, {"doc": picture()})

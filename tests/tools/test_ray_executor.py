@@ -218,7 +218,7 @@ def test_a_plan_over_which_workers_die_is_told_and_the_others_are_done(
     )
     assert [result.output for result in results if result.error is None] == ["A", "B", "C"]
     assert isinstance(results[2].error, ExecutionError)
-    assert f"{deaths} workers died over the plan upper doc: Died: killed" in str(results[2].error)
+    assert f"{deaths} workers died over the plan doc / upper: Died: killed" in str(results[2].error)
     assert no_ray.made == workers  # the share of four, that of two and that of one, each so often
     assert len(no_ray.killed) == workers - 1
     assert (seen[-1].done, seen[-1].total) == (3, 3)

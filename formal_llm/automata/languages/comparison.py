@@ -10,6 +10,7 @@ and the answer holds up to a length.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -81,26 +82,25 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
     sides = Lookahead(one), Lookahead(other)
     names = list(dict.fromkeys(name for side in sides for name in side.automaton.terminals))
     start = (ConfigurationSets(sides[0]).start, ConfigurationSets(sides[1]).start)
-    led: dict[_Place, tuple[_Place, str] | None] = {start: None}
+    seen, level = {start}, dict[_Place, Word]({start: ()})
     found: list[Word | None] = [None, None]
-    level, length, budget = [start], 0, float(max_places)
+    length, budget = 0, float(max_places)
     while True:
-        for place in level:
+        for place, word in level.items():
             ends = [side.may_stop for side in place]
             for side in (0, 1):
                 if found[side] is None and ends[side] and not ends[1 - side]:
-                    found[side] = _spell_way(place, led)
+                    found[side] = word
             sizes = [side.configurations for side in place]
             budget -= sum(_UNFOLLOWED if size is None else 1 + len(size) // 20 for size in sizes) / 2
         if None not in found or length == max_length or budget < 0:
             break
-        following = []
-        for place in level:
-            for name in names:
-                after = _follow(place, name)
-                if after is not None and after not in led:
-                    led[after] = place, name
-                    following.append(after)
+        following: dict[_Place, Word] = {}
+        for place, word in level.items():
+            for name, after in _list_places_after(place, names):
+                if after not in seen:
+                    seen.add(after)
+                    following[after] = (*word, name)
         if not following:
             return Differences(found[0], found[1], None, _count_words(start, names, None))
         level, length = following, length + 1
@@ -109,18 +109,12 @@ def differences(one: Source, other: Source, max_length: int | None = None, *, ma
     return Differences(found[0], found[1], up_to, _count_words(start, names, length))
 
 
-def _follow(place: _Place, name: str) -> _Place | None:
-    """Return where a terminal leads; None if no word of either language goes on so."""
-    after = place[0].after_terminal(name), place[1].after_terminal(name)
-    return None if after[0].is_viable is after[1].is_viable is False else after
-
-
-def _spell_way(place: _Place, led: dict[_Place, tuple[_Place, str] | None]) -> Word:
-    word: list[str] = []
-    while (step := led[place]) is not None:
-        place, name = step
-        word.append(name)
-    return tuple(reversed(word))
+def _list_places_after(place: _Place, names: Iterable[str]) -> Iterator[tuple[str, _Place]]:
+    """Yield the terminals with which a word of either language goes on, and where they lead."""
+    for name in names:
+        after = place[0].after_terminal(name), place[1].after_terminal(name)
+        if not (after[0].is_viable is after[1].is_viable is False):
+            yield name, after
 
 
 def _count_words(start: _Place, names: list[str], up_to: int | None) -> tuple[Count, ...]:
@@ -133,9 +127,8 @@ def _count_words(start: _Place, names: list[str], up_to: int | None) -> tuple[Co
             counts.append(Count(length, *totals))
         following: dict[_Place, int] = {}
         for place, number in ways.items() if length != up_to else ():
-            for name in names:
-                if (after := _follow(place, name)) is not None:
-                    following[after] = following.get(after, 0) + number
+            for _, after in _list_places_after(place, names):
+                following[after] = following.get(after, 0) + number
         ways, length = following, length + 1
     return tuple(counts)
 

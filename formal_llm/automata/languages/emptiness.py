@@ -8,16 +8,20 @@ Dropping rules only adds words. A *clash* is a set of rules that together leave 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Generic, NamedTuple, TypeVar, cast
 
+from formal_llm.automata.lookahead.cheapest import INFINITE, least_costs
 from formal_llm.automata.lookahead.limited import LimitedAutomaton, SourceAutomaton, as_automaton, count_clock_states
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START, TIME, TRIES
+from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.product import constrained
 from formal_llm.automata.models.rules import Source
+from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.errors import Undecided
 
 #: The maximum number of sets of rules to remember in the search for a smallest remedy.
@@ -88,6 +92,10 @@ def why_empty(
     return WhyEmpty("no run of the automaton accepts")
 
 
+#: The steps of a plan that is tried before it is asked if there is one.
+_SHORT = 100
+
+
 def why_no_plan(rules: Source) -> WhyEmpty | None:
     """Explain why rules that were just read allow no plan; None if they allow one or that is not decided soon.
 
@@ -97,13 +105,42 @@ def why_no_plan(rules: Source) -> WhyEmpty | None:
     """
     if count_clock_states(rules) > _CLOCK_STATES:
         return None
+    if isinstance(rules, CFG):
+        word = _spell_short_word(rules)
+        if word is not None and PDA.from_cfg(rules).with_limits(rules.limits).keeps_limits(word):
+            return None
     try:
-        lookahead = Lookahead(rules)
-        with lookahead.work.limit_seconds(START * SEARCH_TIME):
-            possible = lookahead.completable().possible
+        automaton = as_automaton(rules)
+        if isinstance(automaton, PDA) and not automaton.uses_stack and not automaton.bounds:
+            after: dict[State, list[State]] = {}
+            for one in automaton.transitions:
+                after.setdefault(one.state, []).append(one.target)
+            reached = find_reachable([automaton.start_state], lambda state: after.get(state, ()))
+            possible = not automaton.accepting_states.isdisjoint(reached)
+        else:
+            lookahead = Lookahead(automaton)
+            with lookahead.work.limit_seconds(START * SEARCH_TIME):
+                possible = lookahead.completable().possible
     except Undecided:  # the clock shows too many times
         return None
-    return None if possible else why_empty(lookahead.source)
+    return None if possible else why_empty(automaton)
+
+
+def _spell_short_word(cfg: CFG) -> tuple[str, ...] | None:
+    """Return the word of a smallest derivation, which often keeps the limits; None where it is long."""
+    rules = [(p.head, 1, [name for name in p.body if name not in cfg.terminals]) for p in cfg.expanded]
+    costs = least_costs(rules)
+    smallest: dict[str, tuple[str, ...]] = {}
+    for (head, _, inner), production in zip(rules, cfg.expanded, strict=True):
+        if head not in smallest and costs.get(head) == 1 + sum(costs.get(name, INFINITE) for name in inner):
+            smallest[head] = production.body
+    word: list[str] = []
+    todo = [cfg.start]
+    while todo and len(word) + len(todo) < _SHORT:
+        name = todo.pop()
+        todo += reversed(smallest[name]) if name in smallest else []
+        word += [] if name in smallest else [name]
+    return None if todo else tuple(word)
 
 
 #: The maximum number of terminals for which it is decided individually whether a word can use them.
@@ -157,6 +194,17 @@ def explain_unused(
     rules = RuleSet(as_automaton(lookahead.source, Limits(at_least={name: 1})), max_states, search_time)
     needed = rules.name_rules(rules.find_clash())
     return [] if rules.out_of_time else [line for line in needed if line != f"%require 1 {name}"]
+
+
+def filter_needed(rules: Iterable[int], may_miss: Callable[[frozenset[int]], bool]) -> list[int]:
+    """Return the rules that are left when each one that may be missed is taken out in turn (deletion filter)."""
+    out, needed = frozenset[int](), list[int]()
+    for rule in sorted(rules):
+        if may_miss(out | {rule}):
+            out |= {rule}
+        else:
+            needed.append(rule)
+    return needed
 
 
 #: A pushdown automaton, or another automaton with its own class.
@@ -260,13 +308,7 @@ class RuleSet(Generic[A]):
         """Return a clash among the rules that are not dropped, given that these leave no word."""
         if self.verdict_without(self.every) == "no":
             return []
-        needed: list[int] = []
-        for rule in sorted(self.every - dropped):
-            if self.verdict_without(dropped | {rule}) == "no":
-                dropped |= {rule}
-            else:
-                needed.append(rule)
-        return needed
+        return filter_needed(self.every - dropped, lambda rules: self.verdict_without(dropped | rules) == "no")
 
     def find_remedy(self, first: list[int], max_tries: int = _TRIES) -> list[int]:
         """Return a smallest remedy, given a first clash; after so many tries one from which no rule can be put back."""
@@ -295,10 +337,6 @@ class RuleSet(Generic[A]):
 
     def _any_remedy(self) -> list[int]:
         """Return a remedy from which no rule can be put back: all rules, minus each one that is not in the way."""
-        dropped = self.every
-        if self.verdict_without(dropped) != "yes":
+        if self.verdict_without(self.every) != "yes":
             return []
-        for rule in sorted(self.every):
-            if self.verdict_without(dropped - {rule}) == "yes":
-                dropped -= {rule}
-        return sorted(dropped)
+        return filter_needed(self.every, lambda rules: self.verdict_without(self.every - rules) == "yes")

@@ -90,16 +90,20 @@ def nested_calls_warning(cfg: CFG) -> Diagnostic | None:
     It looks so if every body of two symbols or more begins with a terminal, or a choice of one, and one of them is a
     call that needs a stack: behind its tool are only nonterminals, and one before the last derives the rule's head
     again, as in ``T -> F T T``. Steps in their order do not look so: ``Day -> wake Breakfast work``, ``S -> a S | b``,
-    ``S -> open S close | ε``.
+    ``S -> open S close | ε``. Tools with one input each look so where all that stands behind tools are two kinds of
+    things or more, with labels: ``Text "a text" -> describe Image | translate Text``.
     """
     tools = cfg.classes | cfg.terminals.keys()
     bodies = [(p.head, p.body) for p in cfg.expanded if len(p.body) > 1 and p.head in cfg.reachable]
     if any(body[0] not in tools for _, body in bodies):
         return None
     calls = [rule for rule in bodies if len(rule[1]) > 2 and all(name in cfg.nonterminals for name in rule[1][1:])]
-    for head, body in calls[:_CALLS]:
-        below = find_reachable(body[1:-1], lambda name: (one for p in cfg.by_head.get(name, ()) for one in p.body))
-        if head in below:
+    described = {name for name in cfg.nonterminals if name in cfg.symbols and cfg.symbols[name].label}
+    inputs = {name for _, body in bodies for name in body[1:]}
+    typed = len(inputs) > 1 and inputs <= described
+    for head, body in (bodies if typed else calls)[:_CALLS]:
+        first = body[1:] if typed else body[1:-1]
+        if head in find_reachable(first, lambda name: (one for p in cfg.by_head.get(name, ()) for one in p.body)):
             message = (
                 f"the rule {head} -> {' '.join(body)} looks like nested calls, {body[0]} before its inputs; "
                 f"but words are the order in which steps are carried out. Write %order prefix if inputs come first, "

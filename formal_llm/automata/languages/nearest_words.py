@@ -6,18 +6,16 @@ that turn one into the other (Levenshtein 1966; the algorithm is that of Wagner 
 The nearest word is found by A* (Hart, Nilsson and Raphael 1968) over pairs of a position in the given word and a
 configuration: a move that reads nothing is free, one that reads the terminal at the position advances, another terminal
 is put in its place or in front of it, and the position may advance without a move. That works for every automaton, with
-its limits. Where moves without input make the stack grow without end, the pairs are too many: lookahead then decides
-for one distance after the other whether a word is as near as that, on the product with the finite automaton of such
-words. In the presence of limits the problem is NP-hard (from the empty word it asks whether there is a word at all), so
-all is bounded.
+its limits. In the presence of limits the problem is NP-hard (from the empty word it asks whether there is a word at
+all), and where moves without input make the stack grow without end, the pairs are too many; so all is bounded.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, count
 from typing import Literal, NamedTuple
 
@@ -25,13 +23,8 @@ from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.lookahead.lookahead import Lookahead
 from formal_llm.automata.models.automaton import Move, Word
-from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.product import product
-from formal_llm.automata.models.transition import Transition
-from formal_llm.errors import Undecided
+from formal_llm.automata.models.symbols import Order
 
-#: How many pairs are examined of a pushdown automaton, before other distances are decided one by one.
-_PAIRS = 10_000
 #: The seconds in which lookahead may find out, of all configurations together, which are dead ends.
 _PRUNING_TIME = 2.0
 
@@ -118,6 +111,14 @@ def find_edits(word: Word, other: Word, weights: EditWeights = UNIT_WEIGHTS) -> 
     return tuple(edits)
 
 
+def turn_edits(edits: Sequence[Edit], length: int, order: Order) -> Sequence[Edit]:
+    """Return the edits of a word with so many symbols as edits of what :func:`turn_word` makes of it."""
+    if order == "forward":
+        return edits
+    # What is inserted before a place in the word comes behind it when the word is turned.
+    return [replace(edit, position=length - edit.position - (edit.kind != "insert")) for edit in reversed(edits)]
+
+
 class Nearest(NamedTuple):
     """The nearest word and its distance.
 
@@ -143,18 +144,14 @@ def nearest(
         lookahead: the lookahead of any automaton.
         word: any word.
         weights: the costs of edits.
-        max_states: how many pairs of a position and a configuration the search may examine, and how many states each
-            question to lookahead.
+        max_states: how many pairs of a position and a configuration the search may examine.
     """
     word = tuple(word)
-    most = max_states if lookahead.pda is None else min(max_states, _PAIRS)
     with lookahead.work.limit_seconds(_PRUNING_TIME):
-        found, least = _Search(lookahead, word, weights).find_word(most)
-    decided = found is not None or least == INFINITE
-    if not decided and lookahead.pda is not None:
-        found, decided = _search_by_distance(lookahead.pda, word, weights, least, max_states)
-    if found is None:
+        way, decided = _Search(lookahead, word, weights).find_way(max_states, lookahead.automaton.start())
+    if way is None:
         return Nearest(None, decided=decided)
+    found = tuple(move.read for move in way.moves if move.read is not None)
     edits = find_edits(word, found, weights)
     return Nearest(found, edits, sum(getattr(weights, edit.kind) for edit in edits))
 
@@ -180,7 +177,7 @@ def find_continuation(
     begun: Word = (),
     free: Collection[str] = (),
     *,
-    max_states: int = _PAIRS,
+    max_states: int = 50_000,
 ) -> Continuation | None:
     """Return the moves from a configuration on that end the word nearest to ``word``; None where none was found.
 
@@ -239,15 +236,10 @@ class _Search:
                     sums = list(accumulate(takes, initial=0))[::-1]
                     self._broken.append((shift, mask, max(bound.weights.values()), sums))
 
-    def find_word(self, max_states: int) -> tuple[Word | None, float]:
-        """Return the nearest word, None if there is none or the budget ran out; and what it costs at least."""
-        way, cost = self.find_way(max_states, self._automaton.start(), (0,))
-        return None if way is None else tuple(move.read for move in way.moves if move.read is not None), cost
-
     def find_way(
-        self, max_states: int, configuration: Hashable, begun: Sequence[float]
-    ) -> tuple[Continuation | None, float]:
-        """Return the nearest way, None if there is none or the budget ran out; and what it costs at least.
+        self, max_states: int, configuration: Hashable, begun: Sequence[float] = (0,)
+    ) -> tuple[Continuation | None, bool]:
+        """Return the nearest way, None if there is none or the budget ran out; and whether that is certain.
 
         Args:
             max_states: how many pairs may be examined.
@@ -266,15 +258,15 @@ class _Search:
             costs[state] = (paid, 0)
             heapq.heappush(queue, (paid + self._estimate_rest(state), -at, 0, next(offered), paid, state))
         while queue:
-            cost, _, early, _, paid, state = heapq.heappop(queue)
+            _, _, early, _, paid, state = heapq.heappop(queue)
             if (paid, early) > costs[state]:  # it was reached in a better way since
                 continue
             at = state[0]
             if at == end:
-                return self._trace_way(state, came, cost), cost
+                return self._trace_way(state, came, paid), True
             examined += 1
             if examined > max_states:
-                return None, cost
+                return None, False
             for price, following, move in self._list_steps(*state):
                 new = paid + price, early + (length - at + 1 if price else 0)
                 if new < costs.get(following, (INFINITE, 0)):
@@ -283,7 +275,7 @@ class _Search:
                         costs[following], came[following] = new, (state, move)
                         entry = new[0] + rest, -following[0], new[1], next(offered), new[0], following
                         heapq.heappush(queue, entry)
-        return None, INFINITE
+        return None, True
 
     def _list_steps(self, at: int, now: Hashable) -> Iterator[tuple[float, _State, Move | None]]:
         """Yield the cost of each step from a pair, the pair after it, and the move that it makes."""
@@ -337,47 +329,3 @@ class _Search:
             kept.append(whole and after > at and self._word[at] == move.read)
             whole = whole or move.read is not None
         return Continuation(tuple(moves), tuple(kept), cost)
-
-
-def _search_by_distance(
-    pda: PDA, word: Word, weights: EditWeights, least: float, max_states: int
-) -> tuple[Word | None, bool]:
-    """Return a word at the least distance, which is ``least`` or more, and whether it is certain."""
-    while True:
-        near, further = _build_edit_automaton(word, pda.terminals, weights, least)
-        if len(near.transitions) > max_states:
-            return None, False
-        lookahead = Lookahead(product(pda, near), max_states=max_states)
-        try:
-            with lookahead.work.limit_seconds(_PRUNING_TIME):
-                found = None if lookahead.completable().value == "no" else lookahead.shortest_word()
-        except Undecided:
-            return None, False
-        if found is not None or further == INFINITE:
-            return found, True
-        least = further
-
-
-def _build_edit_automaton(word: Word, alphabet: Iterable[str], weights: EditWeights, most: float) -> tuple[PDA, float]:
-    """Return the finite automaton of the words at a distance of at most ``most``, and the next greater distance."""
-    end, further = len(word), INFINITE
-    transitions: list[Transition] = []
-    names = list(alphabet)
-    states: dict[tuple[int, float], None] = {(0, 0): None}
-    todo = list(states)
-    for at, cost in todo:  # the list grows
-        steps: list[tuple[float, str | None, int]] = [(weights.insert, name, at) for name in names]
-        if at < end:
-            steps.append((weights.delete, None, at + 1))
-            steps += [(0 if name == word[at] else weights.substitute, name, at + 1) for name in names]
-        for price, read, after in steps:
-            if cost + price > most:
-                further = min(further, cost + price)
-                continue
-            target = (after, cost + price)
-            transitions.append(Transition((at, cost), read, None, target))
-            if target not in states:
-                states[target] = None
-                todo.append(target)
-    accepting = [state for state in states if state[0] == end]
-    return PDA(transitions, start=(0, 0), accepting=accepting, alphabet=names, check=False), further

@@ -151,6 +151,16 @@ class Chart:
         self.log_times: Floats = np.array([log(step.times) for step in self.steps])
         self.features = as_table([step.features for step in self.steps], -1)
 
+    @cached_property
+    def first_edges(self) -> list[int]:
+        """``begins`` as a list, which single look-ups are faster in."""
+        return self.begins.tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def child_lists(self) -> list[list[int]]:
+        """For each edge its children, without node 0."""
+        return [[child for child in row if child] for row in self.children.tolist()]
+
     def weigh_edges(self, scores: Floats) -> Floats:
         """The sum of the scores of the features of each edge."""
         weights: Floats = np.append(scores, 0.0)[self.features].sum(axis=1)
@@ -192,56 +202,30 @@ class Inside:
         shares[self.totals == -inf] = 0.0
         return shares
 
-    def reach(self) -> Floats:
-        """For each edge how often it is taken, in the mean."""
-        chart = self.chart
-        reached, taken = np.zeros(chart.size), np.zeros(len(chart.steps))
-        reached[chart.root] = 1.0
-        for _, edges in reversed(chart.levels):
-            taken[edges] = reached[chart.parents[edges]] * self.shares[edges]
-            for column in chart.children[edges].T:
-                np.add.at(reached, column, taken[edges])
-        return taken
-
-    def reach_with(self, rewards: Floats) -> tuple[Floats, Floats]:
-        """:meth:`reach`, and its derivative along a change of the weights of edges.
+    def reach(self, rewards: Floats) -> tuple[Floats, Floats]:
+        """For each edge how often it is taken, in the mean, and the derivative of that along a change of weights.
 
         The derivative of a node's value is the mean of what the derivations below add up to (Li and Eisner 2009).
+
+        Args:
+            rewards: for each edge the change of its weight.
         """
         chart, shares = self.chart, self.shares
         means, gains = np.zeros(chart.size), np.zeros(len(chart.steps))
         for nodes, edges in chart.levels:
             gains[edges] = rewards[edges] + means[chart.children[edges]].sum(axis=1)
             means[nodes] = np.add.reduceat(shares[edges] * gains[edges], chart.begins[nodes] - edges.start)
-        taken = self.reach()
+        reached, taken = np.zeros(chart.size), np.zeros(len(chart.steps))
         slopes, changes = np.zeros(chart.size), np.zeros(len(chart.steps))
+        reached[chart.root] = 1.0
         for _, edges in reversed(chart.levels):
             parents = chart.parents[edges]
+            taken[edges] = reached[parents] * shares[edges]
             changes[edges] = slopes[parents] * shares[edges] + taken[edges] * (gains[edges] - means[parents])
             for column in chart.children[edges].T:
+                np.add.at(reached, column, taken[edges])
                 np.add.at(slopes, column, changes[edges])
         return taken, changes
-
-    def follow(self, choose: Callable[[int, int], int]) -> list[Step]:
-        """The steps of a derivation: for each node an edge, chosen from those in a range."""
-        chart, begins, children = self.chart, self._begins, self._children
-        path: list[Step] = []
-        todo = [chart.root]
-        while todo:
-            node = todo.pop()
-            assert node is not None
-            edge = choose(begins[node], begins[node + 1])
-            path.append(chart.steps[edge])
-            todo += children[edge]
-        return path
-
-    @cached_property
-    def _begins(self) -> list[int]:
-        return self.chart.begins.tolist()  # type: ignore[no-any-return]
-
-    @cached_property
-    def _children(self) -> list[list[int]]:
-        return [[child for child in row if child] for row in self.chart.children.tolist()]
 
     @cached_property
     def _sums(self) -> dict[int, list[Any]]:
@@ -250,15 +234,20 @@ class Inside:
     def draw(self, rng: random.Random) -> Word:
         """The word of a derivation in proportion to its weight: exactly, where values are whole numbers."""
         whole = self.totals.dtype == object
-
-        def choose(begin: int, end: int) -> int:
-            sums = self._sums.get(begin)
+        begins, children = self.chart.first_edges, self.chart.child_lists
+        path: list[Step] = []
+        todo = [self.chart.root]
+        while todo:
+            node = todo.pop()
+            assert node is not None
+            sums = self._sums.get(node)
             if sums is None:
-                sums = self._sums[begin] = list(accumulate((self.totals if whole else self.shares)[begin:end].tolist()))
+                edges = slice(begins[node], begins[node + 1])
+                sums = self._sums[node] = list(accumulate((self.totals if whole else self.shares)[edges].tolist()))
             drawn = rng.randrange(sums[-1]) if whole else rng.random() * sums[-1]
-            return begin + min(bisect_right(sums, drawn), len(sums) - 1)
-
-        path = self.follow(choose)
+            edge = begins[node] + min(bisect_right(sums, drawn), len(sums) - 1)
+            path.append(self.chart.steps[edge])
+            todo += children[edge]
         members = list_members(path)
         for names in members.values():
             rng.shuffle(names)
@@ -266,12 +255,12 @@ class Inside:
 
     def iter_best(self) -> Iterator[tuple[float, list[Step]]]:
         """The derivations, those with the highest sums first, where values are the best: A* with the exact rest."""
-        chart, begins = self.chart, self._begins
+        chart, begins, children_of = self.chart, self.chart.first_edges, self.chart.child_lists
         values, totals = self.values.tolist(), self.totals.tolist()
 
         def edges_of(node: int) -> Iterator[tuple[float, Step, list[int]]]:
             for edge in range(begins[node], begins[node + 1]):
-                children = self._children[edge]
+                children = children_of[edge]
                 yield sum([values[child] for child in children]) - totals[edge], chart.steps[edge], children
 
         if chart.root is not None:

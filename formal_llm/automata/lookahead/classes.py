@@ -325,31 +325,20 @@ def _merge_leaves(way: Way, leaves: Mapping[int, str]) -> Parts:
 
 
 def _find_links(grammar: FlowGrammar, leaves: Mapping[int, str]) -> dict[int, Parts]:
-    """The links, each with its way, in which those that it leads to are merged.
-
-    No link leads back to itself: its only way would never end.
-    """
-    links: dict[int, Parts | None] = {}
-    for symbol in grammar.symbols:
-        path: list[int] = []
-        index = symbol.index
-        while index not in links:
-            ways = grammar.live_ways(grammar.symbols[index])
-            only = _merge_leaves(ways[0], leaves) if len(ways) == 1 and index not in leaves else None
-            links[index] = only = only if only and len(only[0]) <= 1 and len(only[1]) <= 1 else None
-            if only and only[1]:
-                path.append(index)
-                index = only[1][0]
-        for index in reversed(path):
-            links[index] = _merge_links(links[index] or ((), (), 0), links)
-    return {index: parts for index, parts in links.items() if parts}
+    """The links, each with its way, in which those that it leads to are merged: they end sooner, so they come first."""
+    links: dict[int, Parts] = {}
+    for symbol in sorted(grammar.symbols, key=lambda symbol: symbol.least_steps):
+        ways = grammar.live_ways(symbol) if symbol.index not in leaves else ()
+        if len(ways) == 1:
+            only = _merge_links(_merge_leaves(ways[0], leaves), links)
+            if len(only[0]) <= 1 and len(only[1]) <= 1:
+                links[symbol.index] = only
+    return links
 
 
-def _merge_links(parts: Parts, links: Mapping[int, Parts | None]) -> Parts:
+def _merge_links(parts: Parts, links: Mapping[int, Parts]) -> Parts:
     """A way with links merged in, where it then reads no more than one terminal, or no more than before."""
     reads, children, steps = parts
-    if not any(links.get(child) for child in children):
-        return parts
     left: list[int] = []
     for child in children:
         link = links.get(child)

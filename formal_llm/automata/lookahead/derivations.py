@@ -82,23 +82,24 @@ def list_bodies(
 
     What lies deeper on the stack has symbols of its own where several ways lead there.
     """
-    bodies: dict[int, list[tuple[tuple[Item, ...], Feature | None]]] = {}
+    stacked: dict[int, list[tuple[int, ...]]] = {}
     numbers: dict[tuple[State, Stack], int] = {(state, stack): ROOT}
     todo = [(state, stack)]
     for at, node in todo:
-        found = bodies[numbers[at, node]] = []
+        found = stacked[numbers[at, node]] = []
         for symbol, target in grammar.resolve_top(at, node.top, node.rest):
             if symbol.least_steps == inf:
                 continue
-            rest: tuple[Item, ...] = ()
-            if target is not ACCEPTING:
-                if (target, node.rest) not in numbers:
-                    numbers[target, node.rest] = ROOT - len(numbers)
-                    todo.append((target, node.rest))
-                rest = (numbers[target, node.rest],)
-            found.append(((symbol.index, *rest), None))
-    first = [item for group in bodies.values() for items, _ in group for item in items if isinstance(item, int)]
-    for index in grammar.reachable_symbols(item for item in first if item >= 0):
+            if target is not ACCEPTING and (target, node.rest) not in numbers:
+                numbers[target, node.rest] = ROOT - len(numbers)
+                todo.append((target, node.rest))
+            found.append((symbol.index,) if target is ACCEPTING else (symbol.index, numbers[target, node.rest]))
+    # What leaves a rest that cannot be worked off is no way.
+    ending = find_derivable_heads([(number, items[1:]) for number, group in stacked.items() for items in group], ())
+    stacked = {number: [one for one in group if ending.issuperset(one[1:])] for number, group in stacked.items()}
+    bodies: dict[int, list[tuple[tuple[Item, ...], Feature | None]]]
+    bodies = {number: [(items, None) for items in group] for number, group in stacked.items()}
+    for index in grammar.reachable_symbols(items[0] for group in stacked.values() for items in group):
         symbol = grammar.symbols[index]
         moves = ((None, way) for way in grammar.live_ways(symbol)) if feature_of is None else grammar.live_moves(symbol)
         bodies[index] = [
@@ -250,44 +251,37 @@ class DerivationStates:
         With one of the first in a state that can be completed there are infinitely many derivations, with one of the
         second infinitely many words.
         """
-        symbols, takes = self._grammar.symbols, self._classes.takes
-        free = {
-            index: [
-                (bool(reads), left)
-                for reads, left, _ in ways
-                if not any(name in takes for name in reads) and sum(not symbols[child].is_free for child in left) <= 1
-            ]
+        takes, symbols = self._classes.takes, self._grammar.symbols
+        free = [
+            (index, bool(reads), left)
             for index, ways in parts.items()
-            if index >= 0
-        }
-        edges = {index: {child for _, left in ways for child in left} for index, ways in free.items()}
-        ending = find_derivable_heads([(index, tuple(after)) for index, after in edges.items()], ())
-        if len(ending) == len(edges):
+            for reads, left, _ in ways
+            if index >= 0 and takes.keys().isdisjoint(reads) and sum(not symbols[child].is_free for child in left) <= 1
+        ]
+        after: dict[int, set[int]] = {index: set() for index in parts}
+        for index, _, left in free:
+            after[index].update(left)
+        if len(find_derivable_heads([(index, tuple(found)) for index, found in after.items()], ())) == len(after):
             return set(), set()
-        readers = {index for index, ways in free.items() if any(reads for reads, left in ways if self._all_free(left))}
-        users: dict[int, list[int]] = {}
-        for index, ways in free.items():
-            for child in {child for _, left in ways if self._all_free(left) for child in left}:
-                users.setdefault(child, []).append(index)
-        growing = find_reachable(readers, lambda index: users.get(index, ()))
+        whole = [(index, reads, left) for index, reads, left in free if self._all_free(left)]
+        readers = [(index, ()) for index, reads, _ in whole if reads]
+        reading = find_derivable_heads([*readers, *((index, (one,)) for index, _, left in whole for one in left)], ())
         import networkx  # only here: most finite languages have no cycle, and importing takes a while
 
         graph = networkx.DiGraph()
-        for index, ways in free.items():
-            for reads, left in ways:
-                for place, child in enumerate(left):
-                    others = [*left[:place], *left[place + 1 :]]
-                    if self._all_free(others):
-                        grows = reads or not growing.keys().isdisjoint(others)
-                        grows = grows or graph.get_edge_data(index, child, {}).get("grows", False)
-                        graph.add_edge(index, child, grows=grows)
+        for index, reads, left in free:
+            for place, child in enumerate(left):
+                others = [*left[:place], *left[place + 1 :]]
+                if self._all_free(others):
+                    grows = reads or not reading.isdisjoint(others)
+                    graph.add_edge(index, child, grows=grows or graph.get_edge_data(index, child, {}).get("grows"))
         cyclic: set[int] = set()
-        grow: set[int] = set()
+        growing: set[int] = set()
         for component in networkx.strongly_connected_components(graph):
-            inside = [grows for _, other, grows in graph.out_edges(component, data="grows") if other in component]
+            inside = [grows for *_, grows in graph.subgraph(component).edges(data="grows")]
             cyclic |= component if inside else set()
-            grow |= component if any(inside) else set()
-        return cyclic, grow
+            growing |= component if any(inside) else set()
+        return cyclic, growing
 
     def _all_free(self, symbols: Iterable[int]) -> bool:
         return all(self._grammar.symbols[index].is_free for index in symbols)
@@ -488,7 +482,7 @@ def derive(
     """The derivations of an automaton within bounds; see :class:`DerivationStates`."""
     counters = Counters(bounds)
     begin = LimitedConfiguration(pda.start(), counters.remaining, counters.needed)
-    return DerivationStates(FlowGrammar(pda, counters, skips_reads=False), begin, feature_of, max_states=max_states)
+    return DerivationStates(FlowGrammar(pda, counters), begin, feature_of, max_states=max_states)
 
 
 def only_word(pda: PDA, word: Word) -> PDA:
@@ -519,9 +513,7 @@ class Derivations:
 def derivations(cfg: CFG, word: Iterable[str], limit: int = 100) -> Derivations:
     """Return at most ``limit`` leftmost derivations of ``word``: one for each of its derivation trees."""
     alone = only_word(PDA.from_cfg(cfg), tuple(word))
-    bodies = list_bodies(
-        FlowGrammar(alone, Counters(()), skips_reads=False), *alone.start(), lambda one: one.production
-    )
+    bodies = list_bodies(FlowGrammar(alone, Counters(())), *alone.start(), lambda one: one.production)
     # The automaton has one move for productions that differ in their texts alone.
     alike: dict[tuple[str, Word], list[Production]] = {}
     for one in cfg.expanded:

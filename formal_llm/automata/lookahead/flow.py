@@ -25,8 +25,6 @@ from formal_llm.automata.models.symbols import find_reachable
 from formal_llm.automata.models.tabulation import Tabulation
 from formal_llm.automata.models.transition import Transition
 
-#: Of how many stacks it is kept whether they can be worked off.
-_KEPT = 100_000
 #: The least states of a product, and the most configurations of the factor with the stack, for symbols of whole stacks.
 _MANY_STATES, _FEW_CONFIGURATIONS = 64, 1_000
 #: One terminal, in the measure that counts terminals first and moves second. Costs are whole numbers of any size.
@@ -89,16 +87,8 @@ class FlowSymbol:
         return self.free_steps < INFINITE
 
 
-def _keep_state(_: object, at: int) -> int:
-    """The state of a tabulation without constraints; a function with a name, so that it can be pickled."""
-    return at
-
-
 class FlowGrammar:
     """The commutative grammar of ``pda`` under the bounds of ``counters``, in one of two modes.
-
-    Args:
-        skips_reads: whether a way of a whole stack may take two transitions, the second of which reads.
 
     Attributes:
         has_whole_stacks: whether each symbol represents a whole stack, as in a finite automaton: its ways are then as
@@ -107,20 +97,18 @@ class FlowGrammar:
             Elsewhere a symbol is (p, X, q), where q may be :data:`ACCEPTING`.
     """
 
-    def __init__(self, pda: PDA, counters: Counters, *, skips_reads: bool = True) -> None:
+    def __init__(self, pda: PDA, counters: Counters) -> None:
         self.pda = pda
         self.counters = counters
-        self._skips_reads = skips_reads
         self.symbols: list[FlowSymbol] = []
         self._by_key: dict[Key, int] = {}
         self._known = 0
         #: The symbols without a completion, limits aside.
         self._dead: set[int] = set()
-        self.table = Tabulation(pda.transitions_at, pda.accepting_states, _keep_state)
+        self.table = Tabulation(pda.transitions_at, pda.accepting_states, lambda _, at: at)
         self._open, self._open_at = False, -1
         self._exits: dict[tuple[State, str | None], list[State]] = {}
         self._chains: dict[tuple[State, tuple[str | None, ...]], dict[State, list[tuple[Key, ...]]]] = {}
-        self._ends: dict[tuple[State, Stack], bool] = {}
         self._detours: dict[int, dict[str, int]] = {}
         #: The terminals in upper bounds, and those of them that may not be used at all.
         self.limited = frozenset(counters.need)
@@ -164,39 +152,11 @@ class FlowGrammar:
         return targets if top is None else targets + self.exit_states(state, top)
 
     def resolve_top(self, state: State, top: str | None, rest: Stack | None = None) -> list[tuple[FlowSymbol, State]]:
-        """The ways to be done with the top of a stack: accept before it is popped, or pop it in some state.
-
-        Where ``rest`` is given, the stack below, only ways are given after which it can be worked off, limits aside.
-        """
+        """The ways to be done with the top of a stack, ``rest`` below it: accept before, or pop it in some state."""
         if self.has_whole_stacks and rest is not None:
             return [(self.get_symbol(state, top, WholeStack(tuple(rest))), ACCEPTING)]
         targets = self.target_states(state, top)
-        if rest is not None and (len(targets) > 1 or not rest.depth):
-            targets = [target for target in targets if target is ACCEPTING or self._can_end(target, rest)]
         return [(self.get_symbol(state, top, target), target) for target in targets]
-
-    def _can_end(self, state: State, stack: Stack) -> bool:
-        """Whether a run can accept from here, limits aside."""
-        known = self._ends
-        if len(known) > _KEPT:
-            known.clear()
-        # Down the stack until everything is known, then up again: no recursion, stacks may be deep.
-        levels: list[tuple[Stack, list[State]]] = []
-        states, node = [state] if (state, stack) not in known else [], stack
-        while states:
-            levels.append((node, states))
-            below = dict.fromkeys(target for at in states for target in self._pop_states(at, node.top))
-            node = node.rest
-            states = [at for at in below if (at, node) not in known]
-        for node, states in reversed(levels):
-            for at in states:
-                ends = any(known[target, node.rest] for target in self._pop_states(at, node.top))
-                known[at, node] = ends or self.may_accept(at, node.top)
-        return known[state, stack]
-
-    def _pop_states(self, state: State, top: str | None) -> list[State]:
-        """The states in which the rest has to be worked off, where no run accepts before."""
-        return [] if top is None or self.may_accept(state, top) else self.exit_states(state, top)
 
     def walk_stack(self, state: State, stack: Stack) -> Iterator[list[tuple[FlowSymbol, State]]]:
         """From the top of a stack down: the ways to be done with each symbol, from any state that can be reached."""
@@ -246,23 +206,15 @@ class FlowGrammar:
                 continue
             pushed: tuple[str | None, ...] = t.push if t.pop is not None else (*t.push, top)
             if isinstance(target, WholeStack):
-                yield t, self._find_whole_way(t, [*[name for name in pushed if name is not None], *target.below])
+                stack: list[str | None] = [*[name for name in pushed if name is not None], *target.below, None]
+                below = WholeStack(tuple([name for name in stack[1:] if name is not None]))
+                yield t, Way(t.read, (self._index_of((t.target, stack[0], below)),))
                 continue
             for end in range(1, len(pushed)) if inside else ():
                 for children in self._chains_of_symbols(t.target, pushed[:end], ACCEPTING):
                     yield t, Way(t.read, children)
             for children in self._chains_of_symbols(t.target, pushed, target):
                 yield t, Way(t.read, children)
-
-    def _find_whole_way(self, t: Transition, stack: list[str]) -> Way:
-        """The way to a whole stack, past a symbol on it that is only read."""
-        state, read, moves = t.target, t.read, 1
-        if self._skips_reads and stack and read is None and state not in self.pda.accepting_states:
-            found = [one for one in self.pda.transitions_at(state, stack[0]) if one.read not in self._banned]
-            if len(found) == 1 and found[0].read is not None and found[0].pop is not None and not found[0].push:
-                state, read, moves, stack = found[0].target, found[0].read, 2, stack[1:]
-        first: str | None = stack[0] if stack else None
-        return Way(read, (self._index_of((state, first, WholeStack((*stack[1:],)))),), moves)
 
     def _chains_of_symbols(self, state: State, pushed: tuple[str | None, ...], target: State) -> list[tuple[int, ...]]:
         """All ways through the states between: symbols (state, X1, p1) (p1, X2, p2) ... (.., Xn, target)."""
@@ -331,23 +283,16 @@ class FlowGrammar:
 
     def _find_due(self, new: list[FlowSymbol]) -> None:
         """Mark the symbols in whose completions a terminal with a lower bound may occur."""
-        users = self._ways_by_child(new)
-        todo = [s for s in new if any(way.read in self.counters.dues for way in self.live_ways(s))]
-        todo += [s for s in new if any(self.symbols[child].due for way in self.live_ways(s) for child in way.children)]
-        while todo:
-            symbol = todo.pop()
-            if not symbol.due:
-                symbol.due = True
-                todo += (user for user, _ in users.get(symbol.index, ()))
-
-    def _ways_by_child(self, symbols: list[FlowSymbol]) -> dict[int, list[tuple[FlowSymbol, Way]]]:
-        """For each symbol the ways in which it is a child, and whose they are."""
-        users: dict[int, list[tuple[FlowSymbol, Way]]] = {}
-        for symbol in symbols:
+        users: dict[int, list[int]] = {}
+        first: list[int] = []
+        for symbol in new:
             for way in self.live_ways(symbol):
-                for child in set(way.children):
-                    users.setdefault(child, []).append((symbol, way))
-        return users
+                for child in way.children:
+                    users.setdefault(child, []).append(symbol.index)
+                if way.read in self.counters.dues or any(self.symbols[child].due for child in way.children):
+                    first.append(symbol.index)
+        for index in find_reachable(first, lambda index: users.get(index, ())):
+            self.symbols[index].due = True
 
     def detours_of(self, index: int) -> dict[str, int]:
         """For each terminal that completions of a symbol may use, by how many terminals that lengthens the shortest."""

@@ -6,12 +6,12 @@ the configuration of the automaton inside is joined by what is left of every bou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, cast
 
 from formal_llm.automata.lookahead.counters import Counters
-from formal_llm.automata.models.automaton import Automaton, M, make_fingerprint, make_tuple
+from formal_llm.automata.models.automaton import Automaton, M, Word, make_fingerprint, make_tuple
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.clockwork import apply_timetable, count_moments
@@ -49,22 +49,6 @@ class DescribedAutomaton(Automaton[Any, Any], Protocol):
         """Whether the word is one of its words, within its limits."""
 
 
-@runtime_checkable
-class HasSelections(Protocol):
-    """What an automaton may report besides: where a subset is chosen."""
-
-    def selection(self, configuration: Hashable, /) -> tuple[str, ...] | None:
-        """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
-
-
-@runtime_checkable
-class HasClasses(Protocol):
-    """What an automaton may report besides: where one terminal of a class is chosen."""
-
-    def at_class(self, configuration: Hashable, /) -> bool:
-        """Whether the next choice is one terminal of a class (see :attr:`CFG.classes`)."""
-
-
 class LimitedConfiguration(NamedTuple):
     """A configuration, what is left of the upper bounds and what the lower bounds still need (both packed)."""
 
@@ -94,8 +78,8 @@ class LimitedAutomaton(Generic[M]):
         self.limits = limits
         #: What runs inside.
         self.automaton = cast("DescribedAutomaton", source.without_limits if isinstance(source, PDA) else source)
-        self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
-        self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
+        self._selection: Callable[[Hashable], Word | None] | None = getattr(self.automaton, "selection", None)
+        self._at_class: Callable[[Hashable], bool] | None = getattr(self.automaton, "at_class", None)
         self.terminals: Mapping[str, None] = dict.fromkeys(declared)
         self.counters = Counters(source.bounds if isinstance(source, PDA) else self._make_bounds())
 
@@ -123,13 +107,13 @@ class LimitedAutomaton(Generic[M]):
         """A short name that equal automata share."""
         return make_fingerprint([self.automaton.fingerprint, *(bound.line for bound in self.counters.bounds)])
 
-    def selection(self, configuration: LimitedConfiguration) -> tuple[str, ...] | None:
+    def selection(self, configuration: LimitedConfiguration) -> Word | None:
         """As of the automaton inside; None where it does not report it."""
-        return None if self._selecting is None else self._selecting.selection(configuration.inner)
+        return None if self._selection is None else self._selection(configuration.inner)
 
     def at_class(self, configuration: LimitedConfiguration) -> bool:
         """As of the automaton inside; False where it does not report it."""
-        return self._classing is not None and self._classing.at_class(configuration.inner)
+        return self._at_class is not None and self._at_class(configuration.inner)
 
     def start(self) -> LimitedConfiguration:
         """The initial configuration with full counters."""

@@ -16,8 +16,6 @@ from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN, least_cost
 from formal_llm.automata.lookahead.counters import Counters
 from formal_llm.automata.lookahead.flow import LENGTH, FlowGrammar
 from formal_llm.automata.lookahead.limited import (
-    HasClasses,
-    HasSelections,
     LimitedAutomaton,
     LimitedConfiguration,
     add_counters,
@@ -169,8 +167,9 @@ class Lookahead(Drawable):
         self._counted_grammars: dict[int | None, FlowGrammar] = {}
         self._derived: dict[tuple[Hashable, Of, int | None], DerivationStates | list[Word]] = {}
         self._counted = self.automaton if isinstance(self.automaton, LimitedAutomaton) else None
-        self._selecting = self.automaton if isinstance(self.automaton, HasSelections) else None
-        self._classing = self.automaton if isinstance(self.automaton, HasClasses) else None
+        #: What an automaton may report besides.
+        self._selection: Callable[[Hashable], Word | None] | None = getattr(self.automaton, "selection", None)
+        self._at_class: Callable[[Hashable], bool] | None = getattr(self.automaton, "at_class", None)
         #: The searches of pushdown automata; None for other automata, and for products of a grammar and a constraint
         #: (such as a clock) that would take too long to look through beforehand. Those have the plain one.
         self._search: CompletionSearch | None = None
@@ -412,11 +411,11 @@ class Lookahead(Drawable):
 
     def selection(self, configuration: Hashable) -> Word | None:
         """The terminals of which a non-empty subset is chosen next; None where the next choice is another one."""
-        return None if self._selecting is None else self._selecting.selection(configuration)
+        return None if self._selection is None else self._selection(configuration)
 
     def at_class(self, configuration: Hashable) -> bool:
         """Whether the next choice is one terminal of a class."""
-        return self._classing is not None and self._classing.at_class(configuration)
+        return self._at_class is not None and self._at_class(configuration)
 
     def uncounted(self, configuration: Hashable) -> Configuration:
         """The configuration of the pushdown automaton, without counters."""

@@ -7,7 +7,7 @@ flow grammar, read from either end. It is sufficient, not necessary. Elsewhere w
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from formal_llm.automata.lookahead.chart import ROOT
@@ -52,60 +52,50 @@ def _is_deterministic(automaton: PDA) -> bool:
 
 def _factor_left(rules: list[_Rule]) -> list[_Rule]:
     """Rules with as many derivations, in which no two of a head begin alike: A -> a b | a c becomes A -> a (b | c)."""
-    after: dict[tuple[Name, Name], Name] = {}
+    begun: dict[tuple[Name, Name], Name] = {}
     ends: list[_Rule] = []
     for head, body in rules:
         for name in body:
-            head = after.setdefault((head, name), ("after", len(after)))
+            head = begun.setdefault((head, name), ("begun", len(begun)))
         ends.append((head, ()))
-    return [*((head, (name, rest)) for (head, name), rest in after.items()), *ends]
+    return [*((head, (name, rest)) for (head, name), rest in begun.items()), *ends]
 
 
-def _is_ll1(rules: list[_Rule]) -> bool:
-    """Whether the next terminal, or the end, decides among the rules of each head; bodies are pairs, or empty."""
-    pairs = [(head, *body) for head, body in rules if body]
-    names = dict.fromkeys(name for _, name, _ in pairs if isinstance(name, str))
+def _is_ll1(rules: Sequence[_Rule]) -> bool:
+    """Whether the next terminal, or the end, decides among the rules of each head.
+
+    Terminals are bits of a number; they are passed on along edges: from what may begin a body to the body and its head,
+    and from what may come after a symbol (its *after*) to what that may end with.
+    """
     nullable = find_derivable_heads(rules, ())
-    #: For each symbol the terminals that can begin what it derives, and those that can come after it, as bits.
-    first = _spread_bits(
-        ((name, 1 << number) for number, name in enumerate(names)),
-        [(part, head) for head, name, rest in pairs for part in ((name, rest) if name in nullable else (name,))],
-    )
-    follow = _spread_bits(
-        ((name, first.get(rest, 0)) for _, name, rest in pairs),
-        [(head, part) for head, name, rest in pairs for part in ((rest, name) if rest in nullable else (rest,))],
-    )
+    terminals = dict.fromkeys(name for _, body in rules for name in body if isinstance(name, str))
+    bits: dict[Name, int] = {name: 2 << number for number, name in enumerate(terminals)}
+    bits["after", ROOT] = 1  # the end
+    edges: dict[Name, list[Name]] = {}
+    for number, (head, body) in enumerate(rules):
+        begins: list[Name] = [("after", head)]
+        for name in reversed(body):
+            for one in begins:
+                edges.setdefault(one, []).append(("after", name))
+            begins = [name, *begins] if name in nullable else [name]
+        for one in begins:
+            edges.setdefault(one, []).append(("rule", number))
+            if one != ("after", head):
+                edges[one].append(head)
+    todo = list(bits)
+    while todo:
+        own = bits[name := todo.pop()]
+        for target in edges.get(name, ()):
+            if own & ~bits.get(target, 0):
+                bits[target] = bits.get(target, 0) | own
+                todo.append(target)
     seen: dict[Name, int] = {}
-    empty: set[Name] = set()
-    for head, body in rules:
-        starts = first.get(body[0], 0) if body else 0
-        if body and body[0] in nullable:
-            starts |= first.get(body[1], 0)
-        if all(name in nullable for name in body):
-            if head in empty:
-                return False
-            empty.add(head)
-            starts |= follow.get(head, 0)
+    for number, (head, _) in enumerate(rules):
+        starts = bits.get(("rule", number), 0)
         if seen.get(head, 0) & starts:
             return False
         seen[head] = seen.get(head, 0) | starts
     return True
-
-
-def _spread_bits(begin: Iterable[tuple[Name, int]], edges: Iterable[tuple[Name, Name]]) -> dict[Name, int]:
-    """The least sets, as bits, that hold those given and grow along the edges."""
-    found: dict[Name, int] = {}
-    leading: dict[Name, list[Name]] = {}
-    for name, bits in begin:
-        found[name] = found.get(name, 0) | bits
-    for source, target in edges:
-        leading.setdefault(source, []).append(target)
-    for name in (todo := [*found]):
-        for target in leading.get(name, ()):
-            if found[name] & ~found.get(target, 0):
-                found[target] = found.get(target, 0) | found[name]
-                todo.append(target)
-    return found
 
 
 #: The most words of one symbol that are listed, and the most terminals in what is made for each of them.

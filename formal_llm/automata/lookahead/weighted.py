@@ -162,7 +162,7 @@ class WeightedRules:
 
     @cached_property
     def _counts(self) -> Floats:
-        return self._chart.count_features(self._sums.reach(), len(self._scores))
+        return self._chart.count_features(self._sums.reach(np.zeros(len(self._chart.steps)))[0], len(self._scores))
 
     def entropy(self) -> float:
         """Return the entropy of the distribution over derivations, in nats.
@@ -185,7 +185,7 @@ class WeightedRules:
         """
         self._require_plans()
         rewards = self.with_scores(values)._scores
-        taken, changes = self._sums.reach_with(self._chart.weigh_edges(rewards))
+        taken, changes = self._sums.reach(self._chart.weigh_edges(rewards))
         counts, slopes = (self._chart.count_features(one, len(rewards)) for one in (taken, changes))
         gradient = dict(zip(self._states.numbers, slopes.tolist(), strict=True))
         return Expectation(float(counts @ rewards), gradient)

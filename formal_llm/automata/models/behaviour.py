@@ -81,7 +81,6 @@ class Behaviour(PickledByFields, Written, Drawable):
     states: Mapping[str, BehaviourState]
     formula: Formula
     limits: Limits = field(default_factory=Limits)
-    sentences: Mapping[str, str] = FrozenDict()  # what messages call parts of the formula: the comments above them
 
     def __init__(
         self, name: str, states: Iterable[BehaviourState | str], formula: Formula, limits: Limits | None = None
@@ -135,10 +134,6 @@ class Behaviour(PickledByFields, Written, Drawable):
         """Whether it never ends by itself: its formula, or the last part of it, is ``(always (next ...))``."""
         last = self.formula.parts[-1] if isinstance(self.formula, Next) else self.formula
         return isinstance(last, Repeated)
-
-    def describe_part(self, part: Formula) -> str:
-        """What messages call a part of the formula: the comment above it, or the part itself."""
-        return self.sentences.get(str(part), str(part))
 
     # -- as an automaton ----------------------------------------------------------------------------------------
 

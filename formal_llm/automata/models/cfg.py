@@ -263,7 +263,7 @@ class CFG(PickledByFields, Written, Drawable):
     @property
     def picture(self) -> Picture:
         """The grammar as a picture: a box for each nonterminal, with its productions."""
-        from formal_llm.automata.drawing.cfg import cfg_picture
+        from formal_llm.automata.drawing import cfg_picture
 
         return cfg_picture(self)
 

@@ -208,7 +208,7 @@ class Flowchart(FlowGraph, Written, Drawable):
     @property
     def picture(self) -> Picture:
         """The chart as it is written, its texts wrapped."""
-        from formal_llm.automata.drawing.flowchart import flowchart_picture
+        from formal_llm.automata.drawing import flowchart_picture
 
         return flowchart_picture(self)
 

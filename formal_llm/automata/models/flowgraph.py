@@ -111,11 +111,17 @@ class FlowGraph(PickledByFields):
 
     @cached_property
     def leaving(self) -> Mapping[str, tuple[FlowEdge, ...]]:
-        """The arrows out of each node; what is drawn twice is there once."""
+        """The arrows out of each node; what is drawn twice is there once.
+
+        So is ``a & b --> c`` beside ``a --> c``: out of ``a`` both lead to the same, since where ``b`` could still come
+        a chart with both of them is refused.
+        """
         found: dict[str, dict[FlowEdge, None]] = {node.id: {} for node in self.nodes}
+        alone = {(*edge.sources, edge.targets, edge.text) for edge in self.edges if len(edge.sources) == 1}
         for edge in self.edges:
             for source in edge.sources:
-                found[source][edge] = None
+                if len(edge.sources) == 1 or (source, edge.targets, edge.text) not in alone:
+                    found[source][edge] = None
         return {name: tuple(edges) for name, edges in found.items()}
 
     @cached_property

@@ -19,7 +19,7 @@ from formal_llm.automata.models.automaton import EMPTY, Configuration, Stack, St
 from formal_llm.automata.models.cfg import CFG
 from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Written
 from formal_llm.automata.models.limits import Bound, Limits
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members
+from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members, turn_word
 from formal_llm.automata.models.tabulation import SubsetConstruction, Tabulation
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.errors import AutomatonError
@@ -274,7 +274,7 @@ class PDA(PickledByFields, Written, Drawable):
     @property
     def picture(self) -> Picture:
         """The automaton as a picture: its states, and what is read and pushed between them."""
-        from formal_llm.automata.drawing.pda import pda_picture
+        from formal_llm.automata.drawing import pda_picture
 
         return pda_picture(self)
 
@@ -284,7 +284,7 @@ class PDA(PickledByFields, Written, Drawable):
         Nodes have ``start`` and ``accepting``; edges have ``read``, ``pop`` (None for ε), ``push`` (a tuple, its first
         symbol on top), ``text``, and ``label`` in the notation of the picture.
         """
-        from formal_llm.automata.drawing.pda import pda_graph
+        from formal_llm.automata.drawing import pda_graph
 
         return pda_graph(self)
 
@@ -351,7 +351,7 @@ class PDA(PickledByFields, Written, Drawable):
         if not self.limits.times and not self.limits.rules:
             return True
         numbers = {name: symbol.numbers for name, symbol in self.symbols.items()}
-        word = word[::-1] if self.order == "prefix" else word
+        word = tuple(turn_word(word, self.order))
         if self.limits.times and not self.limits.times.holds(word, numbers):
             return False
         ignored = [self.answers - {*rule.names} for rule in self.limits.rules]

@@ -146,8 +146,8 @@ _SPLIT = 50_000
 def split_conjunction(behaviour: Behaviour) -> PDA:
     """The allowed sequences of a behaviour as a product with a constraint for each part of its conjunction.
 
-    So messages can name the part that is broken: by the comment above it, or by its formula. Where there is no
-    conjunction, or its parts have too many states, it is the behaviour's own automaton.
+    So messages can name the part that is broken: by its formula. Where there is no conjunction, or its parts
+    have too many states, it is the behaviour's own automaton.
     """
     parts = behaviour.formula.parts if isinstance(behaviour.formula, And) else ()
     dfas = [minimal_dfa(part, behaviour.states) for part in parts]
@@ -156,7 +156,7 @@ def split_conjunction(behaviour: Behaviour) -> PDA:
     everything = minimal_dfa(EVERYTHING, behaviour.states)
     base, *constraints = (
         finite_pda(dfa, name=name, symbols=behaviour.symbols, alphabet=behaviour.states)
-        for dfa, name in zip([everything, *dfas], [behaviour.name, *map(behaviour.describe_part, parts)], strict=True)
+        for dfa, name in zip([everything, *dfas], [behaviour.name, *map(str, parts)], strict=True)
     )
     return constrained(base, constraints).with_limits(behaviour.limits)
 

@@ -15,6 +15,7 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.quantities import Number, amount
 
 N = TypeVar("N", bound=Hashable)
+T = TypeVar("T")
 
 #: Which way a word is read: as its steps are carried out, or, in a grammar of nested calls, from last to first.
 Order = Literal["forward", "prefix"]
@@ -26,9 +27,17 @@ def suggest_order(name: str) -> str:
     return "write %order prefix" if name == "backward" else "write %order forward, or %order prefix"
 
 
+def turn_word(word: Sequence[T], order: Order) -> Sequence[T]:
+    """Return what a word of rules of this order has, first what is carried out first; and from that the word again.
+
+    Whatever a person reads is in the order of carrying out.
+    """
+    return word if order == "forward" else word[::-1]
+
+
 _SUBSET = re.compile(r"(some|any)\((.*)\)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)")
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,7 @@ class Production:
 def quote_text(text: str) -> str:
     """``text`` as the notation's string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    escaped = escaped.replace("\0", "\\0")
     return f'"{escaped}"'
 
 

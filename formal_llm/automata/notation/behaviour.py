@@ -11,8 +11,8 @@ The notation is that of Crouse et al. 2023 (arXiv 2310.08535)::
       (:limits "%limit 5 Act" "%limit cost <= €1")  # lines as in a grammar; optional
       (:behavior (next Ques (until (next Tht Act Obs) Ans))))
 
-Printing a behaviour and reading it back gives an equal behaviour. A comment above a part of the formula ``(and ...)``
-is what messages call that part; it is not printed.
+Printing a behaviour and reading it back gives an equal behaviour. What messages shall name in words is a rule about
+order: ``(:limits "%rule never Act after Ans")``.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from collections.abc import Iterable, Sequence
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.behaviour import ENV_INPUT, Behaviour, BehaviourState
-from formal_llm.automata.models.formula import And, quote_name
-from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.automata.models.quantities import Number, format_amount, read_amount
+from formal_llm.automata.models.formula import quote_name
+from formal_llm.automata.models.quantities import Number, format_amount
 from formal_llm.automata.models.symbols import Symbol, quote_text
 from formal_llm.automata.notation.formula import FormulaReader
-from formal_llm.automata.notation.limit_lines import LimitsReader, PlacedWord, split_line
+from formal_llm.automata.notation.limit_lines import LimitsReader, read_numbers, split_line
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.sentences import read_sentences
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import AutomatonError, NotationError, did_you_mean
+from formal_llm.errors import AutomatonError, NotationError
 
 _SHAPE = '(define NAME (:states (STATE (:text "...")) ...) (:behavior FORMULA))'
 #: The sections of a definition, in each spelling.
@@ -56,22 +55,7 @@ def read_behaviour(text: str, file: str | None = None) -> Behaviour:
         source.fail_at(f"no sequence of states keeps the limits: {why.reason}", reader.limits_place)
     for warning in behaviour.warnings:
         source.warn_at(warning.message, source.places.get(warning.symbol) or source.places.get(""), stacklevel=3)
-    object.__setattr__(behaviour, "sentences", FrozenDict(_find_sentences(behaviour, reader.conjunction, text)))
     return behaviour
-
-
-def _find_sentences(behaviour: Behaviour, written: Sequence[Expression], text: str) -> dict[str, str]:
-    """Return the comments that stand above the parts of a conjunction, by the part."""
-    found: dict[str, str] = {}
-    lines = text.split("\n")
-    if isinstance(behaviour.formula, And) and len(written) == len(behaviour.formula.parts):
-        for expression, part in zip(written, behaviour.formula.parts, strict=True):
-            at = begin = expression.place.line - 1
-            while begin and lines[begin - 1].lstrip().startswith(("#", ";")):
-                begin -= 1
-            if sentence := " ".join(line.lstrip("#; ").rstrip() for line in map(str.strip, lines[begin:at])):
-                found[str(part)] = sentence
-    return found
 
 
 class _BehaviourReader:
@@ -81,8 +65,6 @@ class _BehaviourReader:
         self.source = source
         self.fail = source.fail_at
         self.limits_place: Place | None = None
-        #: What may be the parts of a conjunction.
-        self.conjunction: Sequence[Expression] = ()
 
     def _split_sections(self, items: Iterable[Expression]) -> dict[str, SList]:
         found: dict[str, SList] = {}
@@ -101,15 +83,12 @@ class _BehaviourReader:
         if head is None:
             self.fail("unexpected here", item.place, expected=[f"({word} ...)" for word in known])
         if head.text not in known:
-            near = did_you_mean(head.text, known)
-            self.fail(
-                f"unknown: {head.text}" + (f" (did you mean {near}?)" if near else ""), head.place, expected=[*known]
-            )
+            self.source.fail_near(f"unknown: {head.text}", head.place, head.text, known, expected=[*known])
         return head
 
     def _read_state(self, item: Expression) -> tuple[BehaviourState, Place]:
         """Read ``NAME`` or ``(NAME (:text "...") (:flags ...))``."""
-        name, *properties = item.items if isinstance(item, SList) else (item,)
+        name, *properties = item.items or (item,) if isinstance(item, SList) else (item,)
         if not isinstance(name, SAtom):
             self.fail("a state begins with its name", name.place, suggestion='write (NAME (:text "..."))')
         if name.text.startswith(":") and not name.quoted:
@@ -126,24 +105,17 @@ class _BehaviourReader:
                     self.fail(f"a second text for {name.text}", head.place)
                 text = self._read_text(head, values)
             elif head.text == ":numbers":
-                for value in values:
-                    self._read_number(name.text, value, numbers)
+                numbers = read_numbers(self.source, name.text, map(self._read_number, values), numbers)
             else:
                 flags += map(self._read_flag, values)
         return BehaviourState(name.text, text.text if text else "", frozenset(flags), numbers), name.place
 
-    def _read_number(self, state: str, value: Expression, numbers: dict[str, Number]) -> None:
+    def _read_number(self, value: Expression) -> tuple[SAtom, SAtom]:
         """Read ``(cost €0.02)``."""
-        words = value.items if isinstance(value, SList) else ()
-        if len(words) != 2 or not all(isinstance(word, SAtom) for word in words):
-            self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
-        quantity, amount = (word for word in words if isinstance(word, SAtom))
-        if quantity.text in numbers:
-            self.fail(f"{state} has two numbers for {quantity.text}", quantity.place)
-        try:
-            numbers[quantity.text] = read_amount(amount.text)
-        except ValueError as error:
-            self.fail(str(error), amount.place)
+        match value:
+            case SList((SAtom() as quantity, SAtom() as amount)):
+                return quantity, amount
+        return self.fail("a number is a pair of its name and how much", value.place, suggestion="write (time 15min)")
 
     def _read_limits(self, section: SList | None) -> LimitsReader:
         reader = LimitsReader(self.source)
@@ -153,8 +125,7 @@ class _BehaviourReader:
             if item.text.startswith("%rule "):
                 reader.read_rule(item.text[5:], Place(item.place.line, item.place.column + len('"%rule')))
                 continue
-            directive, words = split_line(item.text)
-            reader.read_line(PlacedWord(directive, item.place), [PlacedWord(word, item.place) for word in words])
+            reader.read_line(*split_line(item.text, Place(item.place.line, item.place.column + 1)))
         return reader
 
     def _read_text(self, head: SAtom, values: Sequence[Expression]) -> SAtom:
@@ -165,10 +136,8 @@ class _BehaviourReader:
 
     def _read_flag(self, value: Expression) -> str:
         if not isinstance(value, SAtom) or value.text not in _FLAGS:
-            near = did_you_mean(value.text, _FLAGS) if isinstance(value, SAtom) else None
-            hint = f" (did you mean {near}?)" if near else ""
             name = value.text if isinstance(value, SAtom) else "(...)"
-            self.fail(f"unknown flag: {name}{hint}", value.place, expected=_FLAGS)
+            self.source.fail_near(f"unknown flag: {name}", value.place, name, _FLAGS, expected=_FLAGS)
         return value.text.removeprefix(":")
 
     def read_behaviour(self, expressions: Sequence[Expression]) -> Behaviour:
@@ -200,7 +169,6 @@ class _BehaviourReader:
             )
         formula = FormulaReader(self.source, states, "state").read_formula(formulas[0])
         self.source.places[""] = formulas[0].place
-        self.conjunction = formulas[0].items[1:] if isinstance(formulas[0], SList) else ()
         symbols = {name: Symbol(state.text, numbers=state.numbers) for name, state in states.items()}
         limits = limits_read.build_limits(states, symbols, called="state")
         try:

@@ -24,7 +24,7 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.pda import PDA
 from formal_llm.automata.models.rules import Rules
 from formal_llm.automata.notation.sentences import read_sentences
-from formal_llm.errors import GrammarError, NotationError
+from formal_llm.errors import NotationError
 
 #: The class of rules by the ending of the file.
 _KINDS: dict[str, type[Rules]] = {
@@ -75,7 +75,7 @@ def read_rules_text(text: str, path: str | Path) -> Rules:
         return kind.from_string(text, file=str(path))
     rules = PLUGINS.make(path.suffix[1:], text, str(path))
     if rules is None:
-        raise NotationError(f"the ending names no notation of rules; there are: {', '.join(endings())}", file=str(path))
+        raise _name_no_notation(path)
     return rules
 
 
@@ -89,12 +89,13 @@ def read_rules(path: str | Path) -> Rules:
         PluginError: another package reads this ending, and cannot be used.
     """
     path = Path(path)
-    if path.suffix in _KINDS:
-        return _KINDS[path.suffix].from_file(path)
-    if path.suffix == SENTENCES or PLUGINS.find(path.suffix[1:]) is not None:
-        return read_rules_text(read_text(path, GrammarError), path)
+    if path.suffix in ENDINGS or PLUGINS.find(path.suffix[1:]) is not None:
+        return read_rules_text(read_text(path, _KINDS.get(path.suffix, CFG).notation_error), path)
     if path.suffix and not path.is_file():
-        raise NotationError(
-            f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}", file=str(path)
-        )
+        raise _name_no_notation(path)
     return CFG.from_file(path)
+
+
+def _name_no_notation(path: Path) -> NotationError:
+    problem = f"the ending {path.suffix} names no notation of rules; there are: {', '.join(endings())}"
+    return NotationError(problem, file=str(path))

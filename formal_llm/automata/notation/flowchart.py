@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Literal, NoReturn
+from itertools import pairwise
+from typing import Literal
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.flowchart import Flowchart, find_problem
@@ -20,7 +21,7 @@ from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.automata.models.limits import Limits
 from formal_llm.automata.models.quantities import Number, format_amount, read_amount
 from formal_llm.automata.models.symbols import Symbol
-from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, PlacedWord
+from formal_llm.automata.notation.limit_lines import DIRECTIVES, LimitsReader, read_numbers
 from formal_llm.automata.notation.mermaid import BRACKETS, DirectiveLine, ParsedChart, parse, write_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.errors import NotationError, did_you_mean, unknown
@@ -103,8 +104,9 @@ def _read_order(lines: Sequence[DirectiveLine], source: SourceText) -> Literal["
         if line.directive.text == "%parallel":
             values = [word.text for word in line.words]
             if values not in (["any"], ["drawn"]):
-                _fail_at(source, line.directive, f"%parallel is any or drawn, not {' '.join(values) or 'nothing'}",
-                      "write: %% %parallel drawn, to have branches done one after the other")  # fmt: skip
+                problem = f"%parallel is any or drawn, not {' '.join(values) or 'nothing'}"
+                hint = "write: %% %parallel drawn, to have branches done one after the other"
+                source.fail_at(problem, line.directive.place, suggestion=hint)
             order = "drawn" if values == ["drawn"] else "any"
     return order
 
@@ -129,9 +131,8 @@ def _read_limits(
         elif directive in DIRECTIVES:
             reader.read_line(line.directive, line.words)
         elif directive != "%parallel":
-            near = did_you_mean(directive, _KNOWN)
-            hint = f"did you mean {near}?" if near else "a comment of a flowchart may hold %limit and %require"
-            _fail_at(source, line.directive, f"unknown directive {directive}", hint)
+            hint = f"a comment of a flowchart may hold {', '.join(_KNOWN)}"
+            source.fail_near(f"unknown directive {directive}", line.directive.place, directive, _KNOWN, hint)
     for name in reader.names:
         if name.text not in known:
             answers = chart.answers(name.text) if chart.is_decision(name.text) else {}
@@ -148,7 +149,9 @@ def _refuse_unmarked(lines: Sequence[DirectiveLine], chart: Flowchart, source: S
         names = [word.text for word in line.words if not word.text[:1].isdigit() and word.text not in ("*", "<=", ">=")]
         if not line.marked and line.directive.text in _KNOWN and names and {*names} <= {*chart.terminals}:
             written = " ".join([line.directive.text, *(word.text for word in line.words)])
-            _fail_at(source, line.directive, "a limit in a comment begins with %", f"write: %% {written}")
+            source.fail_at(
+                "a limit in a comment begins with %", line.directive.place, suggestion=f"write: %% {written}"
+            )
 
 
 def _read_numbers(
@@ -156,27 +159,20 @@ def _read_numbers(
 ) -> None:
     name, *pairs = line.words or (line.directive,)
     if not pairs:
-        _fail_at(source, name, "%numbers has a step and its numbers", "write: %% %numbers NAME time=15min")
+        hint = "write: %% %numbers NAME time=15min"
+        source.fail_at("%numbers has a step and its numbers", name.place, suggestion=hint)
     if name.text not in known:
-        _fail_at(source, name, unknown("step or answer", name.text, known))
-    for at, pair in enumerate(pairs, 1):
-        quantity, sign, value = pair.text.partition("=")
-        if pair.text.isdigit() and pairs[at - 2].text[-1:].isdigit():
-            _fail_at(source, pairs[at - 2], "a comma stands for a decimal point here",
-                  f"write {pairs[at - 2].text}.{pair.text}")  # fmt: skip
+        source.fail_at(unknown("step or answer", name.text, known), name.place)
+    for before, pair in pairwise(pairs):
+        if pair.text.isdigit() and before.text[-1:].isdigit():
+            hint = f"write {before.text}.{pair.text}"
+            source.fail_at("a comma stands for a decimal point here", before.place, suggestion=hint)
+    split = [(pair, *pair.text.partition("=")) for pair in pairs]
+    for pair, _, sign, _ in split:
         if not sign:
-            _fail_at(source, pair, f"{pair.text!r} is no number", "write, for instance, time=15min")
-        amounts = numbers.setdefault(name.text, {})
-        if quantity in amounts:
-            _fail_at(source, pair, f"{name.text} has two numbers for {quantity}")
-        try:
-            amounts[quantity] = read_amount(value)
-        except ValueError as error:
-            _fail_at(source, pair, str(error))
-
-
-def _fail_at(source: SourceText, word: PlacedWord, problem: str, suggestion: str | None = None) -> NoReturn:
-    source.fail_at(problem, word.place, suggestion=suggestion)
+            source.fail_at(f"{pair.text!r} is no number", pair.place, suggestion="write, for instance, time=15min")
+    words = [(pair._replace(text=quantity), pair._replace(text=amount)) for pair, quantity, _, amount in split]
+    numbers[name.text] = read_numbers(source, name.text, words, numbers.get(name.text))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

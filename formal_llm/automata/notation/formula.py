@@ -27,7 +27,7 @@ from formal_llm.automata.models.symbols import Symbol
 from formal_llm.automata.notation.s_expressions import Expression, SAtom, SList, read_expressions
 from formal_llm.automata.notation.sentences import read_sentence
 from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import NotationError, did_you_mean
+from formal_llm.errors import NotationError
 
 #: The alphabet of a formula: names, or an object that has them. (The names of a grammar are computed once, which not
 #: all type checkers recognize as an attribute, so our own classes are listed.)
@@ -253,12 +253,8 @@ class FormulaReader:
                 self.source.fail_at(
                     f"{word.text} is an operator", word.place, suggestion=f"write ({word.text} ...) in parentheses"
                 )
-            near = did_you_mean(word.text, (*self.names, *_CONSTANTS))
-            self.source.fail_at(
-                f"unknown {self.kind}: {word.text}" + (f" (did you mean {near}?)" if near else ""),
-                word.place,
-                suggestion=None if near else f"there are: {_list_names(self.names)}",
-            )
+            known, there = (*self.names, *_CONSTANTS), f"there are: {_list_names(self.names)}"
+            self.source.fail_near(f"unknown {self.kind}: {word.text}", word.place, word.text, known, there)
         return Atom(name=word.text)
 
     def _find_operator(self, head: SAtom) -> tuple[Callable[..., Formula], int, int | None]:
@@ -280,16 +276,11 @@ class FormulaReader:
                 head.place,
                 suggestion=f"for one after the other write (next {head.text} ...)",
             )
-        near = did_you_mean(head.text, _OPERATORS)
-        suggestion = f"did you mean {near}?" if near else None
+        problem = f"unknown operator: {head.text}"
         if head.text.startswith("until"):
-            suggestion = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
-        return self.source.fail_at(
-            f"unknown operator: {head.text}",
-            head.place,
-            expected=[] if suggestion else list(_OPERATORS),
-            suggestion=suggestion,
-        )
+            hint = "until, until_5 (at most 5 times), until_2_5 (2 to 5 times), until_2_* (at least 2 times)"
+            self.source.fail_at(problem, head.place, suggestion=hint)
+        return self.source.fail_near(problem, head.place, head.text, _OPERATORS, expected=list(_OPERATORS))
 
     def _check_formula(self, head: SAtom, group: SList, formula: Formula) -> None:
         if isinstance(formula, Always) and head.text == "always":

@@ -17,9 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from formal_llm.authored.files import parse_json
 from formal_llm.automata.models.flowgraph import ID, PLACEHOLDER, RESERVED, FlowEdge, FlowNode, normalize_text
-from formal_llm.automata.notation.limit_lines import PlacedWord
-from formal_llm.automata.notation.source import Place, SourceText
-from formal_llm.errors import did_you_mean
+from formal_llm.automata.notation.source import Place, PlacedWord, SourceText
 
 #: The shapes by their opening bracket, each with the closing one.
 BRACKETS = {
@@ -60,6 +58,14 @@ _OTHER_DIAGRAM = re.compile(
     r"(sequenceDiagram|classDiagram|stateDiagram|erDiagram|gantt|pie|journey|mindmap|timeline|gitGraph|quadrantChart|"
     r"requirementDiagram|C4\w+|sankey|xychart|block|packet|kanban|architecture|swimlane|radar|treemap|zenuml)(?=[\s-]|$)"
 )
+#: By a sign that cannot stand where it does what was probably meant.
+_MEANT = {
+    **dict.fromkeys("[({", "write the bracket directly behind the name of the node: A[text]"),
+    **dict.fromkeys("])}", "there is no bracket that it closes"),
+    ":": "the text of an arrow is written in it: A -->|text| B",
+    "|": "the text of an arrow stands directly behind it: A -->|text| B",
+    "`": "leave out the lines with ``` around the flowchart",
+}
 _ARROW_INSIDE = re.compile(r"\n[^\n]*(?:--|==|-\.)")
 #: A Mermaid comment that holds a directive, ``%% %limit 2 retry``, or seems to be meant as one.
 _COMMENT = re.compile(r"%%(?!\{)[ \t]*(?:(%?)([^\W\d]\w*)[ \t]*)?([^\n]*)")
@@ -89,6 +95,11 @@ def read_text(written: str, *, markdown: bool = False) -> str:
         for emphasis in _EMPHASIS:
             text = emphasis.sub(r"\2", text)
     return normalize_text(_ENTITY.sub(_unescape_sign, text))
+
+
+def _decode(quoted: re.Match[str] | None, bare: str) -> str:
+    """Decode a text that stands in quotes, or bare where it does not."""
+    return read_text(bare) if quoted is None else read_text(quoted[2], markdown=bool(quoted[1]))
 
 
 def _unescape_sign(match: re.Match[str]) -> str:
@@ -125,14 +136,12 @@ def read_title(source: SourceText) -> tuple[str, int]:
         return "", 0
     for entry in _ENTRY.finditer(block[1]):
         if entry[1] not in _KEYS:
-            near = did_you_mean(entry[1], _KEYS)
             hint = "limits are written as comments: %% %limit 2 NAME" if entry[1] in ("limit", "limits") else None
-            source.fail_at(
-                f"unknown key in the title block: {entry[1]}",
+            place, problem = (
                 source.place_of(block.start(1) + entry.start()),
-                expected=_KEYS,
-                suggestion=f"did you mean {near}?" if near else hint,
+                f"unknown key in the title block: {entry[1]}",
             )
+            source.fail_near(problem, place, entry[1], _KEYS, hint, expected=_KEYS)
     title = _TITLE.search(block[1])
     return normalize_text(_read_yaml_scalar(title[1])) if title else "", block.end()
 
@@ -237,12 +246,8 @@ class _ChartParser:
                 )
         for name, at in self.styled.items():
             if name not in drawing.nodes and name not in self.subgraphs:
-                near = did_you_mean(name, drawing.nodes)
-                self.fail_here(
-                    f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it",
-                    at,
-                    suggestion=f"did you mean {near}?" if near else "leave the line out",
-                )
+                problem = f"the style of {name}, which is in no other line; Mermaid draws a box of its own for it"
+                self.source.fail_near(problem, self.source.place_of(at), name, drawing.nodes, "leave the line out")
         return drawing
 
     def _read_header(self) -> None:
@@ -260,12 +265,8 @@ class _ChartParser:
             if other := _OTHER_DIAGRAM.match(self.text, start):
                 self.fail_here(f"this is a Mermaid diagram of another kind ({other[1]})", expected=("flowchart TD",))
             word = re.split(r"[\s;]", self.text[start:], maxsplit=1)[0]
-            near = did_you_mean(word, ["flowchart", "graph"])
-            self.fail_here(
-                "the flowchart does not begin with its header",
-                expected=("flowchart TD", "flowchart LR"),
-                suggestion=f"did you mean {near}?" if near else None,
-            )
+            self.source.fail_near("the flowchart does not begin with its header", self.source.place_of(start), word,
+                                  ("flowchart", "graph"), expected=("flowchart TD", "flowchart LR"))  # fmt: skip
         if header[2] and not header[2].startswith("%%"):
             self.drawing.direction = self._read_direction(header[2], header.start(2))
         elif header[2]:
@@ -383,10 +384,9 @@ class _ChartParser:
                       suggestion="write '-->'" if wrong else None)  # fmt: skip
         if quoted is not None and close.start() != self.at:
             self.fail_here("the text of the arrow goes on behind its quotes", expected=("-->",))
-        text = quoted[2] if quoted is not None else self.text[self.at : close.start()]
+        text = _decode(quoted, self.text[self.at : close.start()])
         self.at = close.end()
-        ends = self._read_arrow_ends(start, opened["tail"], close[0][-1])
-        return read_text(text, markdown=bool(quoted and quoted[1])), ends
+        return text, self._read_arrow_ends(start, opened["tail"], close[0][-1])
 
     def _read_arrow_ends(self, start: int, tail: str | None, head: str) -> str:
         """Return the direction of an arrow; circles and crosses at its ends have none."""
@@ -408,7 +408,7 @@ class _ChartParser:
         if quoted is not None and end[0].strip():
             self.fail_here("the text of the arrow goes on behind its quotes", expected=("'|'",))
         self.at = end.end() + 1
-        return read_text(quoted[2] if quoted is not None else end[0], markdown=bool(quoted and quoted[1]))
+        return _decode(quoted, end[0])
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -486,9 +486,9 @@ class _ChartParser:
                 self.fail_here(f"the bracket {opening!r} is not closed", start, expected=expected)
         if not self.is_ahead(closing):
             self.fail_here(f"the bracket {opening!r} is not closed behind its text", expected=expected)
-        text = quoted[2] if quoted is not None else self.text[begin : self.at]
+        text = _decode(quoted, "" if quoted else self.text[begin : self.at])
         self.at += len(closing)
-        return read_text(text, markdown=bool(quoted and quoted[1]))
+        return text
 
     def _refuse_sign(self, opening: str, start: int, begin: int) -> NoReturn:
         sign, expected = self.text[self.at], (f"{BRACKETS[opening][0]!r}",)
@@ -505,19 +505,8 @@ class _ChartParser:
         if wrong := _WRONG_ARROW.match(self.text, self.at):
             self.fail_here(f"{wrong[0]!r} is no arrow of a flowchart", suggestion="write '-->'")
         word = re.compile(r"[^\s;]+").match(self.text, self.at)
-        sign = self.text[self.at : self.at + 1]
-        suggestion = None
-        if sign in "[({" and sign:
-            suggestion = "write the bracket directly behind the name of the node: A[text]"
-        elif sign == ":":
-            suggestion = "the text of an arrow is written in it: A -->|text| B"
-        elif sign == "|":
-            suggestion = "the text of an arrow stands directly behind it: A -->|text| B"
-        elif sign in "])}" and sign:
-            suggestion = "there is no bracket that it closes"
-        elif sign == "`":
-            suggestion = "leave out the lines with ``` around the flowchart"
-        elif ID.match(self.text, self.at):
+        suggestion = _MEANT.get(self.text[self.at : self.at + 1])
+        if suggestion is None and ID.match(self.text, self.at):
             suggestion = "the name of a node is one word; put its text in brackets: A[text]"
         self.fail_here(f"unexpected {word[0] if word else 'end of the text'!r}",
                   expected=("an arrow such as -->", "the end of the line"), suggestion=suggestion)  # fmt: skip

@@ -17,13 +17,13 @@ from typing import ClassVar, NoReturn
 
 from formal_llm.automata.languages.emptiness import why_no_plan
 from formal_llm.automata.models.automaton import State
+from formal_llm.automata.models.cfg import EMPTY_WORDS
 from formal_llm.automata.models.pda import PDA
-from formal_llm.automata.models.quantities import format_amount, read_amount
-from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, quote_text, suggest_order
+from formal_llm.automata.models.symbols import Symbol, quote_text, unquote_text
 from formal_llm.automata.models.transition import Transition, dead_ends, find_problem, suggest_name
-from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_rule_line
-from formal_llm.automata.notation.source import Place, SourceText, Token, split_tokens
-from formal_llm.errors import NotationError, did_you_mean, unknown
+from formal_llm.automata.notation.source import Place, SourceText, Word
+from formal_llm.automata.notation.statements import StatementReader, Token, describe_symbol, split_tokens
+from formal_llm.errors import NotationError, unknown
 
 #: The maximum number of values in a range, and of lines in a family.
 MOST = 100_000
@@ -44,15 +44,19 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _BARE = re.compile(f"{_CHARACTER}+")
-_WRONG_ARROW = re.compile(r"=>|⇒|⟶|:=|[—–―]>?|<-|>")
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})")
 _NUMBER = re.compile(r"([^\s=]+)=(\S+)")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
-_EMPTY_NAMES = ("ε", "%empty")
 #: In a transition, any symbol of the stack.
 _ANY = "\0any"  # no text contains a zero byte
+_NAMES = ("name", "quoted")
+_SHAPE = "a transition is: state, read, pop -> state, push ...; where nothing is read, popped or pushed stands ε"
+#: What signs that cannot stand where they do were meant for.
+_SIGNS = {
+    **dict.fromkeys("{}", "a name with a number in it is: q{t+1}"),
+    **dict.fromkeys("()", "write the transition without brackets: state, read, pop -> state, push ..."),
+    "*": "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'",
+}
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: floordiv, ast.FloorDiv: floordiv, ast.Mod: mod,
@@ -68,13 +72,14 @@ def write_pda(pda: PDA) -> str:
     States that are not texts are named by their ``str``.
     """
     states = _state_names(pda.states)
-    lines = [f"%name {_write_text(pda.name)}"] if pda.name else []
+    lines = [f"%name {quote_text(pda.name)}"] if pda.name else []
     lines += ["%order prefix"] if pda.order == "prefix" else []
     lines.append(f"%start {states[pda.start_state]}")
     lines.append(f"%accept {' '.join(name for state, name in states.items() if state in pda.accepting_states)}")
     lines += [f"%stack {' '.join(map(_write_name, pda.start_stack))}"] if pda.start_stack else []
     lines += [*pda.limits.lines(_write_name), "", *_write_transitions(pda, states)]
-    described = list(_describe_terminals(pda))
+    known = [(name, symbol) for name, symbol in pda.symbols.items() if name in pda.terminals and symbol != Symbol()]
+    described = [f"{_write_name(name)}{describe_symbol(symbol)}" for name, symbol in known]
     lines += ["", *described] if described else []
     return "\n".join(lines) + "\n"
 
@@ -84,18 +89,8 @@ def _write_transitions(pda: PDA, states: Mapping[State, str]) -> Iterator[str]:
         read, pop = (_write_name(name) if name is not None else "ε" for name in (t.read, t.pop))
         push = " ".join(map(_write_name, t.push)) or "ε"
         line = f"{states[t.state]}, {read}, {pop} -> {states[t.target]}, {push}"
-        line += f" {_write_text(t.text)}" if t.text else ""
-        yield line + (f" {'decide' if t.decision else 'ask'} {_write_text(t.question)}" if t.question else "")
-
-
-def _describe_terminals(pda: PDA) -> Iterator[str]:
-    """Yield the lines of terminals with labels or numbers."""
-    for name, symbol in pda.symbols.items():
-        if name in pda.terminals and symbol != Symbol():
-            texts = f" {_write_text(symbol.label)}" if symbol.label or symbol.description else ""
-            texts += f" {_write_text(symbol.description)}" if symbol.description else ""
-            numbers = "".join(f" {quantity}={format_amount(value)}" for quantity, value in symbol.numbers.items())
-            yield f"{_write_name(name)}{texts}{numbers}"
+        line += f" {quote_text(t.text)}" if t.text else ""
+        yield line + (f" {'decide' if t.decision else 'ask'} {quote_text(t.question)}" if t.question else "")
 
 
 def _state_names(states: Iterable[State]) -> dict[State, str]:
@@ -112,14 +107,10 @@ def _state_names(states: Iterable[State]) -> dict[State, str]:
 
 def _write_name(name: str) -> str:
     """Return a name in its notation: bare if possible, otherwise in single quotes."""
-    if _BARE.fullmatch(name) and name not in (*_EMPTY_NAMES, "for", "ask", "decide"):
+    if _BARE.fullmatch(name) and name not in (*EMPTY_WORDS, "for", "ask", "decide"):
         return name
-    inside = _write_text(name)[1:-1].replace('\\"', '"').replace("'", "\\'")
+    inside = quote_text(name)[1:-1].replace('\\"', '"').replace("'", "\\'")
     return f"'{inside}'"
-
-
-def _write_text(text: str) -> str:
-    return quote_text(text).replace("\0", "\\0")
 
 
 # -- lines and families -----------------------------------------------------------------------------------------------
@@ -130,38 +121,19 @@ def read_pda(text: str, file: str | None = None) -> PDA:
     source = SourceText.from_text(text, file, NotationError)
     reader = _PdaReader(source)
     for number, line in enumerate(source.text.split("\n"), 1):
-        for tokens in _spell_out_line(source, _split_line(source, line, number)):
-            reader.read_line(tokens)
+        for tokens in _spell_out_line(source, _split_line(line, number)):
+            reader.read_statement(tokens)
     return reader.build_automaton()
 
 
-def _split_line(source: SourceText, line: str, number: int) -> list[Token]:
+def _split_line(line: str, number: int) -> list[Token]:
     """Return the tokens of a line, and its end; the text of a quoted name is its content."""
-    tokens = split_rule_line(line, number) or split_tokens(_TOKEN, line, number)
-    if tokens and tokens[-1].kind == "wrong":
-        _refuse_text(source, line, tokens[-1].place)
-    for at, token in enumerate(tokens):
-        if token.kind == "quoted":
-            tokens[at] = token._replace(text=_unescape_text(token.text[1:-1]))
+    tokens = [
+        token._replace(text=unquote_text(token.text)) if token.kind == "quoted" else token
+        for token in split_tokens(_TOKEN, line, number)
+    ]
     end = tokens[-1].end if tokens else 1
     return [*tokens, Token("end", "the end of the line", Place(number, end), end)]
-
-
-def _refuse_text(source: SourceText, line: str, place: Place) -> NoReturn:
-    sign = line[place.column - 1]
-    arrow = None if re.search("->|→", line) else _WRONG_ARROW.search(line)
-    if sign in "\"'":
-        source.fail_at(f"a text that does not end on its line (closing {sign} is missing)", place)
-    if sign in "{}":
-        source.fail_at(f"the brace {sign!r} stands alone", place, suggestion="a name with a number in it is: q{t+1}")
-    suggestion = f"write '->' instead of {arrow[0]!r}" if arrow else None
-    if sign in "<>" and line.lstrip().startswith("%limit"):
-        suggestion = f"write {sign}=, which allows that amount too"
-    elif sign in "()":
-        suggestion = "write the transition without brackets: state, read, pop -> state, push ..."
-    elif sign == "*":
-        suggestion = "* stands alone, for any symbol of the stack; a name with such a sign is written in quotes: '*'"
-    source.fail_at(f"unexpected character {sign!r}", place, suggestion=suggestion)
 
 
 def _is_word(token: Token, *words: str) -> bool:
@@ -169,7 +141,7 @@ def _is_word(token: Token, *words: str) -> bool:
 
 
 def _is_empty(token: Token) -> bool:
-    return _is_word(token, *_EMPTY_NAMES)
+    return _is_word(token, *EMPTY_WORDS)
 
 
 def _begins_clause(tokens: Sequence[Token]) -> bool:
@@ -270,11 +242,9 @@ def _compute_text(source: SourceText, text: str, values: Mapping[str, int | str]
     try:
         return str(_evaluate_node(ast.parse(text.strip(), mode="eval").body, values))
     except KeyError as error:
-        near = did_you_mean(str(error.args[0]), values)
         hint = f"its clauses name {', '.join(values)}" if values else "add a clause, such as: for t in 1..3"
-        source.fail_at(
-            f"unknown name {error.args[0]} in braces", place, suggestion=f"did you mean {near}?" if near else hint
-        )
+        name = str(error.args[0])
+        source.fail_near(f"unknown name {name} in braces", place, name, values, hint)
     except ZeroDivisionError:
         source.fail_at(f"{{{text}}} divides by zero", place)
     except TypeError:
@@ -303,95 +273,72 @@ def _whole(value: int | str) -> int:
     return value
 
 
-def _unescape_text(text: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), text)
-
-
 # -- what lines mean --------------------------------------------------------------------------------------------------
 
 
-class _PdaReader:
+class _PdaReader(StatementReader):
     """Collects the lines of a file."""
 
+    start_called = "initial state"
+
     def __init__(self, source: SourceText) -> None:
-        self.source = source
+        super().__init__(source)
         #: Each transition with the tokens of its state and of what it pops; ``*`` is not yet replaced.
         self.transitions: list[tuple[Transition, Token, Token]] = []
-        self.start: Token | None = None
-        self.order: Order | None = None
         self.accepting: list[Token] = []
         self.stack: list[str] = []
         self.name = ""
-        self.symbols: dict[str, Symbol] = {}
-        self.labelled: list[Token] = []
-        self.limits = LimitsReader(source)
+        #: By state its token, its question, and whether that is a decision.
         self.asked: dict[str, tuple[Token, str, bool]] = {}
 
-    def fail_at(
-        self, problem: str, at: Token, *, suggestion: str | None = None, expected: Sequence[str] = ()
-    ) -> NoReturn:
-        self.source.fail_at(problem, at.place, suggestion=suggestion, expected=expected)
+    def refuse(self, *expected: str, suggestion: str | None = None) -> NoReturn:
+        """Raise for the next token, with what its sign was probably meant for."""
+        sign = self.next.text[:1] if self.next.kind == "wrong" else ""
+        super().refuse(*expected, suggestion=suggestion or _SIGNS.get(sign))
 
-    def read_line(self, tokens: Sequence[Token]) -> None:
-        first = tokens[0]
-        if first.kind == "directive":
-            if first.text not in self._READERS:
-                near = did_you_mean(first.text, self._READERS)
-                hint = f"did you mean {near}?" if near else f"directives are {', '.join(self._READERS)}"
-                self.fail_at(f"unknown directive {first.text}", first, suggestion=hint)
-            self._READERS[first.text](self, first, tokens[1:-1])
-        elif any(token.kind in ("comma", "arrow") for token in tokens):
-            self._read_transition(tokens)
-        else:
-            self._read_label(tokens)
+    def read_plain(self) -> None:
+        """Read a transition or a label."""
+        if any(token.kind in ("comma", "arrow") for token in self.tokens):
+            self._read_transition()
+            return
+        name = self._take_name("a transition", 'a terminal with its "label"')
+        if self.next.kind != "text" and not _NUMBER.fullmatch(self.next.text):
+            self.refuse("state, read, pop -> state, push", 'terminal "label"')
+        self.describe(name, self.read_texts(), self._read_numbers())
 
-    def _split_fields(self, tokens: Sequence[Token]) -> list[list[Token]]:
-        """Split tokens at commas; the last token ends them."""
-        found: list[list[Token]] = [[]]
-        for token in tokens:
-            if token is tokens[-1] or token.kind == "comma":
-                if not found[-1]:
-                    self.fail_at("a name is missing here", token, suggestion="write ε for nothing")
-                found.append([])
-            elif token.kind in ("name", "quoted", "any"):
-                found[-1].append(token)
-            else:
-                self.fail_at(f"unexpected {token.text!r}", token, expected=("a name", "ε", "','"))
-        return found[:-1]
+    def _take_name(self, *expected: str, empty: bool = False, any_symbol: bool = False) -> Token:
+        """Take a name; where ``empty``, ``ε`` may stand there, where ``any_symbol``, ``*``."""
+        token, allowed = self.next, (*_NAMES, "any") if any_symbol else _NAMES
+        if token.kind not in allowed or (_is_empty(token) and not empty):
+            self.refuse(*expected, suggestion=_SHAPE if self.tokens[0].kind != "directive" else None)
+        return self.take()
 
-    def _read_transition(self, tokens: Sequence[Token]) -> None:
-        end = tokens[-1]
-        arrows = [place for place, token in enumerate(tokens) if token.kind == "arrow"]
-        if len(arrows) != 1:
-            at = tokens[arrows[1]] if arrows else end
-            what = "a second arrow" if arrows else "the arrow is missing"
-            self._check_decimal_comma(tokens)
-            self.fail_at(what, at, expected=("state, read, pop -> state, push",))
-        left = self._split_fields(tokens[: arrows[0] + 1])
-        if len(left) != 3:
-            self.fail_at(f"{len(left)} parts before the arrow; there are three: state, read, pop", tokens[0],
-                         suggestion="write ε where nothing is read or popped")  # fmt: skip
-        for field in left:
-            if len(field) > 1:
-                self.fail_at(f"unexpected {field[1].text!r}", field[1], expected=("','",))
-        right, (text, question, decision) = self._read_texts(list(tokens[arrows[0] + 1 : -1]))
-        parts = self._split_fields([*right, end])
-        if len(parts) != 2 or len(parts[0]) > 1:
-            at = parts[0][1] if parts and len(parts[0]) > 1 else parts[2][0] if len(parts) > 2 else end
-            self.fail_at("behind the arrow stand a state, a comma, and what is pushed, with blanks between", at,
-                         expected=("state, push ...",), suggestion="write ε where nothing is pushed")  # fmt: skip
-        (state,), (read,), (pop,) = left
-        target, push = parts[0][0], parts[1]
-        for token in (state, target):
-            if _is_empty(token) or token.kind == "any":
-                self.fail_at(f"{token.text} is no state", token)
-        if read.kind == "any":
-            self.fail_at("* stands for any symbol of the stack; what is read must be named", read)
-        for token in push:
-            if len(push) > 1 and _is_empty(token):
-                self.fail_at("ε stands alone, where nothing is pushed", token)
-            if pop.kind != "any" and token.kind == "any":
-                self.fail_at("* behind the arrow is the symbol that * before it pops", token)
+    def _read_transition(self) -> None:
+        def skip(kind: str, sign: str) -> None:
+            if self.next.kind != kind:
+                self.refuse(sign, suggestion=_SHAPE)
+            self.take()
+
+        state = self._take_name("a state")
+        skip("comma", "','")
+        read = self._take_name("what is read: a name, or ε", empty=True)
+        skip("comma", "','")
+        pop = self._take_name("what is popped: a name, ε, or * for any symbol", empty=True, any_symbol=True)
+        skip("arrow", "'->'")
+        target = self._take_name("a state")
+        skip("comma", "','")
+        push: list[Token] = []
+        while self.next.kind in (*_NAMES, "any") and not self._asks():
+            push.append(self._take_name("what is pushed: names, or ε", empty=not push, any_symbol=pop.kind == "any"))
+            if _is_empty(push[0]):
+                break
+        if not push:
+            self.refuse("what is pushed: names, or ε", suggestion=_SHAPE)
+        text = self.expect_text() if self.next.kind == "text" else ""
+        decision = self.next.text == "decide"
+        question = self.expect_text() if self._asks() and self.take() else ""
+        if self.next.kind != "end":
+            self.refuse("the end of the line", suggestion=_SHAPE)
         transition = Transition(
             state.text,
             None if _is_empty(read) else read.text,
@@ -400,121 +347,59 @@ class _PdaReader:
             tuple(_ANY if token.kind == "any" else token.text for token in push if not _is_empty(token)),
             text,
             question=question,
-            decision=decision,
+            decision=bool(question) and decision,
         )
         self.transitions.append((transition, state, pop))
 
-    def _read_texts(self, tokens: list[Token]) -> tuple[list[Token], tuple[str, str, bool]]:
-        """Return the tokens after the arrow without the text and the question at the end, and these texts."""
-        text = question = ""
-        decision = False
-        if len(tokens) > 1 and tokens[-1].kind == "text" and _is_word(tokens[-2], "ask", "decide"):
-            question, decision = _unescape_text(tokens[-1].text[1:-1]), tokens[-2].text == "decide"
-            tokens = tokens[:-2]
-        if tokens and tokens[-1].kind == "text":
-            text = _unescape_text(tokens.pop().text[1:-1])
-        return tokens, (text, question, decision)
+    def _asks(self) -> bool:
+        """Return whether the question of a transition is next."""
+        return _is_word(self.next, "ask", "decide") and self.tokens[self.at + 1].kind == "text"
 
-    def _check_decimal_comma(self, tokens: Sequence[Token]) -> None:
-        """Raise if a number has a decimal comma, as in ``kg=1,5``; in a transition commas separate names."""
-        for token, comma, rest in zip(tokens, tokens[1:], tokens[2:], strict=False):
-            quantity, sign, number = token.text.rpartition("=")
-            if comma.kind == "comma" and quantity and sign and number.isdigit() and rest.text[:1].isdigit():
-                self.fail_at(f"'{number},{rest.text}' has a comma for a decimal point", token,
-                             suggestion=f"write {token.text}.{rest.text}")  # fmt: skip
-
-    def _read_label(self, tokens: Sequence[Token]) -> None:
-        name, *rest = tokens[:-1]
-        named = name.kind in ("name", "quoted")
-        if not named or not rest or (rest[0].kind != "text" and not _NUMBER.fullmatch(rest[0].text)):
-            self.fail_at("this is neither a transition nor a label", rest[0] if named and rest else name,
-                         expected=("state, read, pop -> state, push", 'terminal "label"'))  # fmt: skip
-        texts: list[str] = []
-        while rest and rest[0].kind == "text" and len(texts) < 2:
-            texts.append(_unescape_text(rest.pop(0).text[1:-1]))
-        old = self.symbols.get(name.text)
-        numbers = dict(old.numbers) if old else {}
-        for token in rest:
-            pair = _NUMBER.fullmatch(token.text) if token.kind in ("name", "quoted") else None
+    def _read_numbers(self) -> Iterator[tuple[Word, Word]]:
+        while self.next.kind != "end":
+            pair = _NUMBER.fullmatch(self.next.text) if self.next.kind in _NAMES else None
             if pair is None:
-                self.fail_at(f"unexpected {token.text!r}", token, expected=("a number such as minutes=20",))
-            if pair[1] in numbers:
-                self.fail_at(f"{name.text} has two numbers for {pair[1]}", token)
-            try:
-                numbers[pair[1]] = read_amount(pair[2])
-            except ValueError as error:
-                self.fail_at(str(error), token)
-        if texts and old and old.label:
-            self.fail_at(f"{name.text} has two labels: {old.label!r} and {texts[0]!r}", name)
-        label, description = (*texts, "", "")[:2] if texts or old is None else (old.label, old.description)
-        self.symbols[name.text] = Symbol(label, description, numbers)
-        self.labelled.append(name)
+                self.refuse("a number such as minutes=20")
+            token = self.take()
+            yield token._replace(text=pair[1]), token._replace(text=pair[2])
 
     # -- directives ---------------------------------------------------------------------------------------------
 
-    def _read_names(self, directive: Token, tokens: Sequence[Token], example: str) -> list[Token]:
-        names = [token for token in tokens if token.kind != "comma"]
-        for token in names:
-            if token.kind not in ("name", "quoted") or _is_empty(token):
-                self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
-        if not names:
-            self.fail_at(f"{directive.text} names nothing", directive, suggestion=f"write: {directive.text} {example}")
+    def _read_names(self) -> list[Token]:
+        names = [self._take_name("a name")]
+        while self.next.kind != "end":
+            if self.next.kind == "comma":
+                self.take()
+            names.append(self._take_name("a name"))
         return names
 
-    def _read_start(self, directive: Token, tokens: Sequence[Token]) -> None:
-        names = self._read_names(directive, tokens, "STATE")
-        if self.start is not None or len(names) > 1:
-            self.fail_at("a second initial state; there is one", names[-1])
-        self.start = names[0]
+    def _read_accepting(self, _: Token) -> None:
+        self.accepting += self._read_names()
 
-    def _read_accepting(self, directive: Token, tokens: Sequence[Token]) -> None:
-        self.accepting += self._read_names(directive, tokens, "STATE ...")
+    def _read_stack(self, _: Token) -> None:
+        self.stack += [token.text for token in self._read_names()]
 
-    def _read_stack(self, directive: Token, tokens: Sequence[Token]) -> None:
-        self.stack += [token.text for token in self._read_names(directive, tokens, "SYMBOL ...")]
+    def _read_name(self, _: Token) -> None:
+        self.name = self.expect_text('a text, such as %name "working hours"')
+        if self.next.kind != "end":
+            self.refuse("the end of the line")
 
-    def _read_name(self, directive: Token, tokens: Sequence[Token]) -> None:
-        if len(tokens) != 1 or tokens[0].kind != "text":
-            self.fail_at("%name is followed by a text", directive, suggestion='write: %name "working hours"')
-        self.name = _unescape_text(tokens[0].text[1:-1])
-
-    def _read_order(self, directive: Token, tokens: Sequence[Token]) -> None:
-        names = self._read_names(directive, tokens, "forward")
-        if self.order is not None or len(names) > 1:
-            self.fail_at("a second order; there is one", names[-1])
-        if names[0].text not in ORDERS:
-            order = names[0].text
-            self.fail_at(unknown("order", order, ORDERS), names[0], suggestion=suggest_order(order))
-        self.order = names[0].text
-
-    def _read_question(self, directive: Token, tokens: Sequence[Token]) -> None:
-        if [token.kind for token in tokens] not in (["name", "text"], ["quoted", "text"]):
-            self.fail_at(f"{directive.text} is followed by a state and a question", directive,
-                         suggestion=f'write: {directive.text} STATE "Which one?"')  # fmt: skip
-        state, question = tokens
+    def _read_question(self, directive: Token) -> None:
+        state = self._take_name("a state")
         if state.text in self.asked:
-            self.fail_at(f"a second question for the state {state.text}", state)
-        self.asked[state.text] = (state, _unescape_text(question.text[1:-1]), directive.text == "%decide")
+            self.fail(f"a second question for the state {state.text}", state)
+        question = self.expect_text(f'a question, such as {directive.text} {state.text} "Which one?"')
+        if self.next.kind != "end":
+            self.refuse("the end of the line")
+        self.asked[state.text] = state, question, directive.text == "%decide"
 
-    def _read_limit(self, directive: Token, tokens: Sequence[Token]) -> None:
-        for token in tokens:
-            if token.kind in ("text", "directive"):
-                self.fail_at(f"unexpected {token.text!r}", token, expected=("a name",))
-        self.limits.read_line(directive, [token for token in tokens if token.kind != "comma"])
-
-    def _read_order_rule(self, _: Token, tokens: Sequence[Token]) -> None:
-        self.limits.read_rule(tokens[0].text, tokens[0].place)
-
-    #: How each directive is read.
-    _READERS: ClassVar[Mapping[str, Callable[[_PdaReader, Token, Sequence[Token]], None]]] = {
-        "%start": _read_start,
-        "%order": _read_order,
+    readers: ClassVar[Mapping[str, Callable[[_PdaReader, Token], None]]] = {
+        **StatementReader.readers,
         "%accept": _read_accepting,
         "%stack": _read_stack,
         "%name": _read_name,
-        "%rule": _read_order_rule,
-        **dict.fromkeys(("%ask", "%decide"), _read_question),
-        **dict.fromkeys(("%limit", "%require", *EXAMPLES), _read_limit),
+        "%ask": _read_question,
+        "%decide": _read_question,
     }
 
     # -- the whole automaton ------------------------------------------------------------------------------------
@@ -567,12 +452,12 @@ class _PdaReader:
         return made, origin
 
     def _check_names(self, pda: PDA) -> None:
-        for token in self.labelled:
+        for token in self.described:
             if token.text not in pda.terminals:
-                self.fail_at(unknown("terminal", token.text, pda.terminals), token)
+                self.fail(unknown("terminal", token.text, pda.terminals), token)
         for token, *_ in self.asked.values():
             if token.text not in pda.states:
-                self.fail_at(f"unknown state {token.text}" + suggest_name(token.text, pda.states), token)
+                self.fail(f"unknown state {token.text}" + suggest_name(token.text, pda.states), token)
 
     def _check_runs(self, pda: PDA) -> None:
         """Raise an error if nothing is accepted, and warn if some runs are lost."""

@@ -6,12 +6,12 @@ import re
 import unicodedata
 import warnings
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
-from formal_llm.errors import GrammarError, GrammarWarning, NotationError
+from formal_llm.errors import GrammarError, GrammarWarning, NotationError, did_you_mean
 
 if TYPE_CHECKING:
     from lark import Token as LarkToken
@@ -29,32 +29,25 @@ def place_of(token: LarkToken) -> Place:
     return Place(token.line or 1, token.column or 1)
 
 
-class Token(NamedTuple):
-    """A token of a line: its kind, its text, its place, and the column after it."""
+class Word(Protocol):
+    """A part of a text and its place."""
 
-    kind: str
+    @property
+    def text(self) -> str:
+        """What is written there."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where it begins."""
+        ...
+
+
+class PlacedWord(NamedTuple):
+    """A word of a text and its place."""
+
     text: str
     place: Place
-    end: int
-
-
-def split_tokens(pattern: re.Pattern[str], line: str, number: int) -> list[Token]:
-    """Return the tokens of a line.
-
-    Names have one Unicode form, texts their own.
-
-    Args:
-        pattern: what matches any token; its groups are the kinds, ``blank`` for what is skipped.
-        line: the line.
-        number: which line of the text it is, from 1.
-    """
-    tokens = []
-    for found in pattern.finditer(line):
-        kind = str(found.lastgroup)
-        if kind != "blank":
-            text = found[0] if kind == "text" else normalize_name(found[0])
-            tokens.append(Token(kind, text, Place(number, found.start() + 1), found.end() + 1))
-    return tokens
 
 
 def normalize_name(name: str) -> str:
@@ -90,6 +83,11 @@ class SourceText:
         return Place(line + 1, offset - (self._ends[line - 1] if line else -1))
 
     @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text."""
+        return self.text.split("\n")
+
+    @cached_property
     def _ends(self) -> list[int]:
         """The offsets of the line ends, computed once since a text has as many places as names."""
         return [match.start() for match in re.finditer("\n", self.text)]
@@ -107,13 +105,38 @@ class SourceText:
         Raises:
             NotationError: always; of the class for this source's notation.
         """
-        lines = self.text.split("\n")
         raise self.error(
             problem,
             file=self.file,
             line=place.line if place else None,
             column=place.column if place else None,
-            source_line=lines[place.line - 1] if place and place.line <= len(lines) else None,
+            source_line=self.lines[place.line - 1] if place and place.line <= len(self.lines) else None,
             expected=expected,
             suggestion=suggestion,
         ) from None
+
+    def fail_near(
+        self,
+        problem: str,
+        place: Place | None,
+        name: str,
+        known: Iterable[str],
+        otherwise: str | None = None,
+        *,
+        expected: Sequence[str] = (),
+    ) -> NoReturn:
+        """Raise an error for a name that is not known: it suggests the nearest one that is.
+
+        Args:
+            problem: what is wrong.
+            place: where.
+            name: the name that is not known.
+            known: those that are.
+            otherwise: the suggestion where none is near.
+            expected: what could stand there.
+
+        Raises:
+            NotationError: always.
+        """
+        near = did_you_mean(name, known)
+        self.fail_at(problem, place, expected=expected, suggestion=f"did you mean {near}?" if near else otherwise)

@@ -622,8 +622,8 @@ class _GuardFileReader:
         text = str(token).split("#")[0].strip()
         try:
             limits = _read_line(text)
-        except ValueError as error:
-            self.source.fail_at(str(error), find_place(token), suggestion=getattr(error, "suggestion", None))
+        except NotationError as error:
+            self.source.fail_at(error.problem, find_place(token), suggestion=error.suggestion)
         if limits.times or limits.default is not None or not limits:
             self.source.fail_at(
                 "here a limit names its letters, or a sum", find_place(token), suggestion="%limit 3 search"

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
-from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest
+from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest, turn_edits
 from formal_llm.automata.models.clockwork import base_with_clock
+from formal_llm.automata.models.symbols import turn_word
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay
@@ -60,7 +61,7 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
         order: which way a run is read.
         max_states: the budget of states.
     """
-    steps = _StepAutomaton(rules, lines if order == "forward" else lines[::-1])
+    steps = _StepAutomaton(rules, turn_word(lines, order))
     if steps.limited is None:
         return None
     word = tuple(map(_make_line_terminal, range(len(lines))))
@@ -71,23 +72,13 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
     run = find_run(steps.limited.without_limits, found.word)
     printed_steps = {move.read or "": steps.printed[move] for move in run if move in steps.printed}
     texts = [steps.printed[move] for move in run if move in steps.printed]
-    texts = [text for text in (texts if order == "forward" else texts[::-1]) if text]
+    texts = [text for text in turn_word(texts, order) if text]
     changes = [
         _describe_edit(edit, lines, printed_steps.get(edit.new or "", ""))
-        for edit in _order_edits(found.edits, lines, order)
+        for edit in turn_edits(found.edits, len(lines), order)
     ]
     read = (steps.original[move].read for move in run)
     return PlanRemedy(tuple(texts), tuple(changes), found.distance, tuple(name for name in read if name is not None))
-
-
-def _order_edits(made: Sequence[Edit], lines: Sequence[StepLine], order: Order) -> Sequence[Edit]:
-    """The edits with positions in the lines, where the word may run from the last of them to the first."""
-    if order == "forward":
-        return made
-    # What is inserted before a place in the word comes behind it in the lines.
-    last = len(lines) - 1
-    turned = [replace(edit, position=last - edit.position + (edit.kind == "insert")) for edit in made]
-    return turned[::-1]
 
 
 def _make_line_terminal(at: int) -> str:
@@ -153,7 +144,7 @@ def describe_line_changes(lines: Sequence[StepLine], steps: Sequence[str]) -> tu
     return tuple(_describe_edit(edit, lines, shown.get(edit.new or "", "")) for edit in made)
 
 
-def describe_word_edit(edit: Edit, word: Word, rules: PDA) -> str:
+def describe_word_edit(edit: Edit, word: Sequence[str], rules: PDA) -> str:
     """An edit of a word, described with labels."""
     label = rules.label
     if edit.kind == "delete":
@@ -161,8 +152,8 @@ def describe_word_edit(edit: Edit, word: Word, rules: PDA) -> str:
     if edit.kind == "substitute":
         return f"replace {label(edit.old or '')} by {label(edit.new or '')}"
     if edit.position < len(word):
-        return f"insert {label(edit.new or '')} before {label(word[edit.position])}, as the word runs"
-    return f"insert {label(edit.new or '')} at the end, as the word runs"
+        return f"insert {label(edit.new or '')} before {label(word[edit.position])}"
+    return f"insert {label(edit.new or '')} at the end"
 
 
 #: How many of the steps that were possible at a place are listed.
@@ -214,9 +205,9 @@ def verify_text(text: str, verifier: Verifier, *, repair: bool = True) -> TextVe
     also = other if other is not None and not rules.accepts(other) else None
     reason = "it follows all the rules"
     if also is not None:
-        shown = ", ".join(map(verifier.label, also))
+        shown = ", ".join(map(verifier.label, turn_word(also, rules.order)))
         reason += f"; but it may also be read as {shown}, and that is not valid"
-    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, also=also)
+    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, order=rules.order, also=also)
 
 
 class _InvalidText:
@@ -291,12 +282,14 @@ class _InvalidText:
         )  # fmt: skip
         if near.word is None or not near.edits:
             return found
+        order = self._rules.order
         printed = Overlay(near.word, self._rules).steps
-        steps = tuple(map(str, printed)) or (write_word(near.word),)
+        steps = tuple(map(str, printed)) or (write_word(near.word, order),)
         if not any(step.inputs and not step.has_own_text for step in printed):
             return replace(found, steps=steps, changes=describe_line_changes(lines, steps))
+        edits, turned = turn_edits(near.edits, len(known), order), turn_word(known, order)
         return replace(
-            found, steps=steps, changes=tuple(describe_word_edit(edit, known, self._rules) for edit in near.edits)
+            found, steps=steps, changes=tuple(describe_word_edit(edit, turned, self._rules) for edit in edits)
         )
 
     @property

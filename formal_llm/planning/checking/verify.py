@@ -11,14 +11,15 @@ from dataclasses import asdict, dataclass
 from typing import cast
 
 from formal_llm.automata import PDA, Limits, Lookahead, Source, Word
-from formal_llm.automata.languages.emptiness import RuleSet, why_empty
-from formal_llm.automata.languages.nearest_words import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest
+from formal_llm.automata.languages.emptiness import RuleSet, filter_needed, why_empty
+from formal_llm.automata.languages.nearest_words import UNIT_WEIGHTS, Edit, EditWeights, Nearest, nearest, turn_edits
 from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.lookahead.cheapest import INFINITE
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.product import split_conjunction
+from formal_llm.automata.models.symbols import Order
 from formal_llm.errors import AutomatonError, did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
@@ -54,6 +55,7 @@ class Verification:
         edits: what turns the word into it.
         distance: what those edits cost; infinite where there is no valid word, None where it is not known.
         nearest_decided: False where ``nearest`` was not looked for or the budget of states ran out.
+        order: which way the words are read. ``reason`` and the text for a person are in the order of carrying out.
     """
 
     word: Word
@@ -69,6 +71,7 @@ class Verification:
     edits: tuple[Edit, ...] = ()
     distance: int | float | None = None
     nearest_decided: bool = True
+    order: Order = "forward"
 
     def __bool__(self) -> bool:
         return self.valid
@@ -76,8 +79,8 @@ class Verification:
     def __str__(self) -> str:
         lines = [f"{'valid' if self.valid else 'not valid'}: {self.reason}"]
         if self.edits and self.nearest is not None:
-            lines.append(f"nearest valid plan: {write_word(self.nearest)}")
-            lines += [f"  {edit}" for edit in self.edits]
+            lines.append(f"nearest valid plan: {write_word(self.nearest, self.order)}")
+            lines += [f"  {edit}" for edit in turn_edits(self.edits, len(self.word), self.order)]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, JSON]:
@@ -146,7 +149,9 @@ class Verifier:
             raise TypeError("a word is a sequence of terminal names; read_plan_text reads a plan from a text")
         word: Word = plan.word if isinstance(plan, Plan) else tuple(plan)
         if self.automaton.accepts(word):
-            return Verification(word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0)
+            return Verification(
+                word, True, "it follows all the rules", may_stop=True, nearest=word, distance=0, order=self._pda.order
+            )
         found = nearest(self.lookahead, word, self.weights, max_states=self._max_states) if repair else None
         return self._explain_invalid(word, found or Nearest(None, decided=False))
 
@@ -173,7 +178,7 @@ class Verifier:
             )
         return Verification(
             word, False, reason, position, allowed, may_stop, tuple(limits), tuple(constraints), decided,
-            found.word, found.edits, found.distance if found.decided else None, found.decided,
+            found.word, found.edits, found.distance if found.decided else None, found.decided, self._pda.order,
         )  # fmt: skip
 
     # -- why ----------------------------------------------------------------------------------------------------
@@ -189,15 +194,8 @@ class Verifier:
             return []
         if broken := self.broken(prefix, ends=ends):
             return broken
-        # No rule is broken yet, but together they leave no way on: the deletion filter, as in explain.clash.
-        dropped: frozenset[int] = frozenset()
-        needed: list[int] = []
-        for rule in sorted(rules.every):
-            if self._allows_prefix(prefix, ends, dropped | {rule}):
-                needed.append(rule)
-            else:
-                dropped |= {rule}
-        return needed
+        # No rule is broken yet, but together they leave no way on.
+        return filter_needed(rules.every, lambda dropped: not self._allows_prefix(prefix, ends, dropped))
 
     def broken(self, word: Word, *, ends: bool) -> list[int]:
         """The rules each of which, whatever the grammar, forbids a word or, where it continues, its beginning."""
@@ -237,24 +235,25 @@ class Verifier:
         return self._decisions.get(name) or self._pda.label(name)
 
     def _write_reason(self, word: Word, position: int, allowed: Word, may_stop: bool, blamed: Sequence[str]) -> str:
-        ends = position == len(word)
-        label = self.label
+        ends, label, forward = position == len(word), self.label, self._pda.order == "forward"
+        place = position + 1 if forward else len(word) - position
         name = "" if ends else word[position]
         if not ends and name not in self._pda.terminals:
             near = did_you_mean(name, self._pda.terminals)
-            what = f"{name!r} at place {position + 1} is no terminal" + (f" (did you mean {near}?)" if near else "")
+            what = f"{name!r} at place {place} is no terminal" + (f" (did you mean {near}?)" if near else "")
         elif ends:
-            what = "it ends too early" if word else "it is empty"
+            what = f"it {'ends too early' if forward else 'begins too late'}" if word else "it is empty"
         else:
-            what = f"{label(name)} cannot stand at place {position + 1}"
+            what = f"{label(name)} cannot stand at place {place}"
         if blamed:
             what += f" because of {'; '.join(blamed)}"
         could = [label(other) for other in allowed]
+        limit = "end there" if forward else "begin after it"
         if not could:
-            return what + ("; the plan must end there" if may_stop else "")
-        return f"{what}; {_join_alternatives(could)} could {'come next' if ends else 'stand there'}" + (
-            ", or the plan could end" if may_stop and not ends else ""
-        )
+            return what + (f"; the plan must {limit}" if may_stop else "")
+        come = "stand there" if not ends else "come next" if forward else "come before"
+        more = f", or the plan could {limit}" if may_stop and not ends else ""
+        return f"{what}; {_join_alternatives(could)} could {come}{more}"
 
 
 def verify(

@@ -23,6 +23,7 @@ from formal_llm.automata.models.product import product
 from formal_llm.automata.models.quantities import amount
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.json_data import JSON
+from formal_llm.planning.plans.vocabulary import write_word
 
 #: The moves that are left where they are not known: more than any that are.
 _UNKNOWN = 1e18
@@ -53,9 +54,8 @@ def find_run(pda: PDA, word: Sequence[str]) -> tuple[Transition, ...]:
             continue
         left = min(found, default=INFINITE)
         if left == INFINITE:
-            raise AutomatonError(
-                f"this is no plan of these rules, so it is not drawn; verify it to see why: {' '.join(word) or 'ε'}"
-            )
+            shown = write_word(word, pda.order)
+            raise AutomatonError(f"this is no plan of these rules, so it is not drawn; verify it to see why: {shown}")
         place = found.index(left)
         moves.append(both.moves(here)[place])
         here = after[place]
@@ -106,7 +106,7 @@ def certificate(
     pda, word = pda_of(rules, limits), tuple(word)
     broken = next((bound.line for bound in pda.bounds if not bound.holds(word)), None)
     if broken is not None:
-        raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {' '.join(word) or 'ε'}")
+        raise AutomatonError(f"this is no plan of these rules: {broken} is broken by {write_word(word, pda.order)}")
     made = moves if moves is not None else find_run(pda.without_limits, word)
     base, constraints = parts_of(pda)
     text = json.dumps(_compile_rules(pda), sort_keys=True, separators=(",", ":"))

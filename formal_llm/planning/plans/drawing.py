@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from formal_llm.automata import Word
-from formal_llm.pictures.captions import shorten
-from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, printable
+from formal_llm.pictures.picture import Arrow, Box, BoxKind, Picture, printable, shorten
 from formal_llm.planning.plans.steps import Order, Step
 from formal_llm.planning.plans.tree import Call, Node, is_nested, only_terminal, root_label, takes_several
 from formal_llm.planning.plans.usage import Usage
+from formal_llm.planning.plans.vocabulary import write_word
 
 if TYPE_CHECKING:
     import networkx
@@ -215,7 +215,7 @@ def _steps_text(plan: PlanParts) -> RenderableType:
     from rich.text import Text
 
     if not plan.steps:
-        return Text(printable(" ".join(plan.word)) or "nothing to do")
+        return Text(printable(write_word(plan.word, plan.order)) if plan.word else "nothing to do")
     table = Table.grid(padding=(0, 1))
     table.add_column(justify="right", style="bold blue", no_wrap=True)
     table.add_column()

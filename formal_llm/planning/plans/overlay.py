@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formal_llm.automata import CFG, PDA, Flowchart, FlowEdge, Source, Transition
-from formal_llm.automata.drawing.cfg import cfg_picture
-from formal_llm.automata.drawing.flowchart import flowchart_picture
-from formal_llm.automata.drawing.pda import pda_picture
+from formal_llm.automata.drawing import cfg_picture, flowchart_picture, pda_picture
 from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.models.symbols import selection_members
 from formal_llm.errors import AutomatonError

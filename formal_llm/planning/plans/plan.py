@@ -96,7 +96,7 @@ class Plan(Drawable):
         return read_steps(self.tree, self.order)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.steps)) if self.steps else write_word(self.word) if self.word else ""
+        return "\n".join(map(str, self.steps)) if self.steps else write_word(self.word, self.order) if self.word else ""
 
     def __repr__(self) -> str:
         state = "" if self.complete else "unfinished, "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from formal_llm.automata import CFG, PDA, Source, Symbol
 from formal_llm.automata.lookahead.limited import LimitedAutomaton
 from formal_llm.automata.models.automaton import HasTerminals
-from formal_llm.automata.models.symbols import Order, quote_text
+from formal_llm.automata.models.symbols import Order, quote_text, turn_word
 from formal_llm.errors import AutomatonError
 
 #: The notation of the plan without steps.
@@ -17,12 +17,18 @@ EMPTY = "ε (the empty plan)"
 _PLAIN_NAME = re.compile(r'\w[^\s"]*')
 
 
-#: What is said where a word of rules of the order ``prefix`` is shown.
-PREFIX_NOTE = "words are read from last to first (%order prefix)"
+#: What separates steps on one line.
+SLASH = " / "
 
 
-def write_word(word: Iterable[str]) -> str:
-    """Write a word on one line: its names separated by blanks, quoted where necessary."""
+def write_word(word: Sequence[str], order: Order = "forward") -> str:
+    """Write a word on one line, in the order of carrying out: its names separated by blanks, quoted where necessary.
+
+    The names of a prefix grammar are separated by slashes, as steps are: names with blanks between them are read as the
+    rules write them.
+    """
+    if order == "prefix":
+        return SLASH.join(turn_word(word, order)) or EMPTY
     return " ".join(name if _PLAIN_NAME.fullmatch(name) else quote_text(name) for name in word) or EMPTY
 
 

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -161,78 +160,19 @@ class TestAgainstEnumeration:
         judge(plain.with_scores(random_scores(plain.scores, rng)), runs, rng)
 
 
-#: Nine tools of six types, each at most once: few enough for a table over all sets of tools.
-SMALL = OPENAGI.replace(" | a3 | a4", "").replace(" | b3", "").replace(" | d3 | d4 | d5", " | d3")
-
-
-def sum_over_sets(scores: Mapping[str, float]) -> float:
-    """The sum of all weights, another way: for each type and each set of tools what uses just these tools."""
-    tools = {"A": ["a1", "a2"], "B": ["b1", "b2"], "C": ["c"], "D": ["d1", "d2", "d3"], "E": ["e"], "F": ["f"]}
-    bits = {name: 1 << place for place, name in enumerate(itertools.chain(*tools.values()))}
-    weights = {name: math.exp(scores[name]) for name in scores}
-    size = 1 << len(bits)
-    text, image = np.zeros(size), np.zeros(size)
-    text_plan, image_plan = np.zeros(size), np.zeros(size)
-    text[0], image[0] = weights["text"], weights["image"]
-
-    def pairs(left: Any, right: Any, used: int) -> float:
-        total, part = 0.0, used
-        while True:
-            total += left[part] * right[used ^ part]
-            if not part:
-                return total
-            part = part - 1 & used
-
-    for used in range(1, size):
-
-        def one_of(kind: str, rest: Any, used: int = used) -> float:
-            return sum(weights[n] * rest(used ^ bits[n]) for n in tools[kind] if used & bits[n])
-
-        of_text = (
-            one_of("B", lambda rest: image[rest])
-            + one_of("D", lambda rest: text[rest])
-            + one_of("E", lambda rest: pairs(image, text, rest))
-            + one_of("F", lambda rest: pairs(text, text, rest))
-        )
-        of_image = one_of("A", lambda rest: image[rest]) + one_of("C", lambda rest: text[rest])
-        text_plan[used], image_plan[used] = of_text, of_image
-        text[used] += of_text
-        image[used] += of_image
-    return float(text_plan.sum() + image_plan.sum())
+#: Six tools of four types, each at most once: few enough for a list.
+SMALL = OPENAGI.replace(" | a3 | a4", "").replace(" | b3", "").replace(" | d3 | d4 | d5", "")
+SMALL = SMALL.replace("%limit 1\n", "%limit 1\n%limit 0 e f\n")
 
 
 class TestManyPlans:
-    def test_sums_agree_with_a_table_over_all_sets_of_tools(self) -> None:
-        rng = random.Random(3)
-        rules = WeightedRules(CFG.from_string(SMALL))
-        for scale in (0.0, 1.0, 4.0):
-            scores = {str(name): rng.gauss(0, scale) if scale else 0.0 for name in rules.scores}
-            assert rules.with_scores(scores).log_partition() == pytest.approx(
-                math.log(sum_over_sets(scores)), rel=1e-12
-            )
-
-    def test_the_gradient_is_the_slope(self) -> None:
-        rng = random.Random(4)
-        rules = WeightedRules(CFG.from_string(OPENAGI))
-        scores = {name: rng.gauss(0, 1) for name in rules.scores}
-        values = {name: rng.gauss(0, 1) for name in rules.scores}
-        here = rules.with_scores(scores)
-        gradient, marginals, step = here.expectation(values).gradient, here.marginals(), 1e-5
-        for name in rules.scores:
-            up, down = (rules.with_scores({**scores, name: scores[name] + by}) for by in (step, -step))
-            slope = (up.log_partition() - down.log_partition()) / (2 * step)
-            assert marginals[name] == pytest.approx(slope, abs=1e-7)
-            slope = (up.expectation(values).mean - down.expectation(values).mean) / (2 * step)
-            assert gradient[name] == pytest.approx(slope, abs=1e-6)
-
-    def test_the_best_plans_are_those_of_an_exhaustive_list(self) -> None:
+    def test_all_is_as_in_an_exhaustive_list(self) -> None:
         rng = random.Random(5)
-        cfg = CFG.from_string(SMALL.replace("%limit 1\n", "%limit 1\n%limit 0 e f\n"))
-        rules = WeightedRules(cfg, {name: rng.gauss(0, 2) for name in cfg.terminals if name not in "ef"})
-        runs = list_runs(rules, most=100_000)
-        assert runs is not None
-        order = sorted((weight_of(occurring, rules.scores) for _, occurring in runs), reverse=True)
-        assert [one.log_weight for one in rules.best_of(50)] == pytest.approx(order[:50], abs=1e-9)
+        cfg = CFG.from_string(SMALL)
+        rules = WeightedRules(cfg)
+        runs = list_runs(rules, most=20_000)
+        assert runs is not None and len(runs) > 500
+        judge(rules.with_scores(random_scores(rules.scores, rng)), runs, rng)
 
     def test_samples_have_the_frequencies_of_the_distribution(self) -> None:
         rng = random.Random(6)
@@ -243,17 +183,6 @@ class TestManyPlans:
         seen = Counter(itertools.chain(*drawn))
         for name, expected in rules.marginals().items():
             assert seen[str(name)] / len(drawn) == pytest.approx(expected, abs=0.12)
-
-    def test_members_of_a_class_with_no_weight_do_not_occur(self) -> None:
-        never = {"a1": -math.inf, "a2": -math.inf, "a3": -math.inf, "d1": -math.inf}
-        rules = WeightedRules(CFG.from_string(OPENAGI), never)
-        smaller = OPENAGI.replace("A -> a1 | a2 | a3 | a4", "A -> a4").replace("d1 | ", "")
-        plain = WeightedRules(CFG.from_string(smaller))
-        assert rules.log_partition() == pytest.approx(plain.log_partition(), rel=1e-12)
-        assert {name: n for name, n in rules.marginals().items() if name not in never} == pytest.approx(
-            plain.marginals()
-        )
-        assert not set(never) & set(itertools.chain(*rules.sample(random.Random(0), 50)))
 
     def test_large_scores_do_not_overflow(self) -> None:
         rules = WeightedRules(CFG.from_string(OPENAGI), {"d1": 2_000.0, "c": -2_000.0})
@@ -353,24 +282,19 @@ def words_of(cfg: CFG, up_to: int) -> set[tuple[str, ...]]:
 
 @examples(80)
 @given(limited_grammars() | tool_grammars())
-def test_words_up_to_a_length(cfg: CFG) -> None:
+def test_words_and_derivations_up_to_a_length(cfg: CFG) -> None:
     found = words_of(cfg, LENGTH)
     lookahead = Lookahead(cfg)
     assert lookahead.count(max_length=LENGTH) == len(found)
     word = lookahead.sample(random.Random(1), max_length=LENGTH)
     assert word in found if found else word is None
     assert word == Lookahead(cfg).sample(random.Random(1), max_length=LENGTH)
-
-
-@examples(60)
-@given(limited_grammars() | tool_grammars())
-def test_derivations_up_to_a_length(cfg: CFG) -> None:
     try:
-        count = Lookahead(cfg).count(of="derivations", max_length=LENGTH)
+        count = lookahead.count(of="derivations", max_length=LENGTH)
     except InfiniteLanguage:
-        assert any(not derivations(cfg, word, 300).complete for word in words_of(cfg, LENGTH))
+        assert any(not derivations(cfg, word, 300).complete for word in found)
         return
-    assert count == sum(len(derivations(cfg, word, 2_000).found) for word in words_of(cfg, LENGTH))
+    assert count == sum(len(derivations(cfg, word, 2_000).found) for word in found)
 
 
 @examples(40)
@@ -420,21 +344,6 @@ def test_without_limits_they_are_infinite_where_the_language_is(cfg: CFG) -> Non
         assert count == len(list(words(cfg, 30)))
 
 
-@examples(30)
-@given(limited_automata())
-def test_hand_written_automata(source: tuple[PDA, Limits]) -> None:
-    pda, limits = source
-    count = Lookahead(pda, limits).count(max_length=3)
-    letters = list(pda.terminals)
-    found = 0
-    for word in oracles.all_words(letters, 3):
-        if oracles.keeps(word, limits, letters, pda.symbols):
-            accepted = oracles.runs(pda, word)
-            assume(accepted is not None)
-            found += bool(accepted)
-    assert count == found
-
-
 @examples(60)
 @given(limited_grammars() | tool_grammars(), choices)
 def test_from_any_configuration(cfg: CFG, picks: list[int]) -> None:
@@ -481,7 +390,6 @@ def plans_by_hand(tools: dict[str, int], *, images: int) -> int:
     ("tools", "images"),
     [
         ({"A": 4, "B": 3, "C": 0, "D": 5, "E": 0, "F": 0}, 1),
-        ({"A": 2, "B": 2, "C": 1, "D": 2, "E": 1, "F": 1}, 1),
         ({"A": 2, "B": 2, "C": 1, "D": 2, "E": 1, "F": 1}, 3),
         ({"A": 1, "B": 3, "C": 1, "D": 1, "E": 1, "F": 1}, 2),
     ],
@@ -500,22 +408,6 @@ def test_openagi_image_to_text() -> None:
     # With visual question answering as a fourth tool from image to text, its question being no input of the plan.
     wider = CFG([*pack.cfg.productions, ("B", ("look",))], "text_plan", pack.cfg.symbols, pack.cfg.limits)
     assert Lookahead(wider, once).count() == 5_193_052
-
-
-def test_limits_of_more_than_one_use() -> None:
-    cfg = CFG.from_string("S -> A S | ε\nA -> a | b")
-    for most in range(4):
-        words = {w for n in range(2 * most + 1) for w in itertools.product("ab", repeat=n)}
-        expected = [w for w in words if w.count("a") <= most and w.count("b") <= most]
-        assert Lookahead(cfg, Limits(default=most)).count() == len(expected)
-
-
-def test_selections_and_required_uses() -> None:
-    cfg = CFG.from_string("S -> some(a, b, c, d)")
-    assert Lookahead(cfg).count() == 15
-    assert Lookahead(cfg, Limits({}, {"a": 1})).count() == 8
-    assert Lookahead(cfg, Limits({"b": 0}, {"a": 1})).count() == 4
-    assert Lookahead(cfg, Limits({"a": 0}, {"a": 1})).count() == 0
 
 
 def test_words_and_derivations_differ_where_the_grammar_is_ambiguous() -> None:

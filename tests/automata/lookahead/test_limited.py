@@ -10,7 +10,7 @@ from formal_llm.automata.lookahead.limited import (
 )
 from formal_llm.errors import AutomatonError
 from tests.oracles import all_words, keeps, language
-from tests.strategies import automata, choices, examples, limited_automata, limited_grammars, walk
+from tests.strategies import choices, examples, limited_automata, limited_grammars, walk
 
 ABC = CFG.from_string("S -> a S | b S | c S | ε")
 
@@ -46,14 +46,6 @@ class TestAccepts:
         for move in pda.moves(inner):
             longer = word if move.read is None else (*word, move.read)
             assert (move in open_moves) == keeps(longer, upper, letters, pda.symbols)
-
-    @given(limited_automata())
-    def test_a_bound_holds_for_the_words_that_keep_it(self, source):
-        pda, bounds = source
-        bounds_of = as_automaton(pda, bounds).bounds
-        for word in all_words(list(pda.terminals)[:2], 3):
-            broken = [bound.line for bound in bounds_of if not bound.holds(word)]
-            assert (not broken) == keeps(word, bounds, list(pda.terminals), pda.symbols)
 
     def test_an_automaton_keeps_its_limits_and_a_grammar_is_asked_what_it_derives(self):
         cfg = CFG.from_string("%limit 1 a\n%require 1 b\nS -> a S | b S | ε")
@@ -104,19 +96,11 @@ class TestComposition:
         assert as_automaton(around) is twice
         assert as_automaton(around, Limits({"c": 0})).limits == one & two & Limits({"c": 0})
 
-    @given(automata())
-    def test_unknown_terminals_are_refused_with_the_nearest(self, pda):
-        with pytest.raises(AutomatonError, match="unknown terminal in a limit: paint"):
-            as_automaton(pda, Limits({"paint": 1}))
-
-    def test_unknown_terminals_are_refused_also_where_the_default_says_the_same(self):
-        with pytest.raises(AutomatonError, match="unknown terminal in a limit: paint"):
-            as_automaton(CFG.from_string("%limit 1\nS -> a"), Limits({"paint": 1}))
-
-    def test_suggestion(self):
-        pda = PDA([("p", "paint", None, "p")], start="p", accepting=["p"])
-        with pytest.raises(AutomatonError, match=r"did you mean paint\?"):
-            as_automaton(pda, Limits(at_least={"piant": 1}))
+    @pytest.mark.parametrize("rules", ["S -> paint", "%limit 1\nS -> paint"])
+    def test_unknown_terminals_are_refused_with_the_nearest(self, rules):
+        for limits in (Limits({"piant": 1}), Limits(at_least={"piant": 1})):
+            with pytest.raises(AutomatonError, match=r"unknown terminal in a limit: piant \(did you mean paint\?\)"):
+                as_automaton(CFG.from_string(rules), limits)
 
     def test_an_automaton_of_ones_own_tells_its_alphabet(self):
         class AsOften:
@@ -144,6 +128,7 @@ class TestComposition:
         assert Lookahead(once, Limits(at_least={"a": 2})).shortest_word() == ("a", "a")
         assert why_empty(as_automaton(once, Limits(at_least={"a": 3}))).limits == ("%limit 2 a", "%require 3 a")
         assert as_automaton(AsOften()).start() == 0
+        assert once.at_class(once.start()) is False and once.selection(once.start()) is None
         with pytest.raises(AutomatonError, match="does not tell its own"):
             as_automaton(AsOften(), Limits({"a": 1}))
 
@@ -157,32 +142,6 @@ class TestComposition:
         assert automaton.at_class(now)
         now, _ = walk(automaton, [0, 0, 0, 0])
         assert automaton.selection(now) == ("a", "b")
-
-    def test_limits_come_on_top_of_those_of_the_grammar(self):
-        cfg = CFG.from_string("%limit 2 a\nS -> a S | b S | ε")
-        lookahead = Lookahead(cfg, Limits({"b": 0}))
-        accepted = [w for w in all_words("ab", 3) if lookahead.automaton.accepts(w)]
-        assert accepted == [(), ("a",), ("a", "a")]
-
-    def test_what_the_automaton_inside_does_not_tell(self):
-        class Once:
-            terminals = ("a",)
-
-            def start(self):
-                return 0
-
-            def moves(self, configuration):
-                return [Transition(0, "a", None, 1)] if configuration == 0 else []
-
-            def step(self, configuration, move):
-                return 1
-
-            def accepting(self, configuration):
-                return configuration == 1
-
-        automaton = as_automaton(Once(), Limits(at_most={"a": 2}))
-        assert automaton.at_class(automaton.start()) is False
-        assert automaton.selection(automaton.start()) is None
 
     def test_rules_of_each_kind_are_automata_and_a_text_is_none(self):
         chart = Flowchart.from_string("flowchart TD\n  a([Start]) --> b[Go] --> c([End])")

@@ -14,9 +14,7 @@ from formal_llm.automata.lookahead.cheapest import INFINITE, UNKNOWN
 from formal_llm.automata.lookahead.verdicts import BUDGET, FILTER, LINEAR, PROGRAM, SEARCH, TIME
 from tests.automata.lookahead.judging import parts, pieces, reference, search_of, sources
 from tests.oracles import INF, Reference
-from tests.strategies import choices, examples, limited_automata, tool_grammars, walk
-
-tools = tool_grammars().map(lambda cfg: (cfg, None))
+from tests.strategies import choices, examples, limited_automata, walk
 
 
 def decide(made: search.CompletionSearch, lookahead: Lookahead, now: Any, *most: float) -> tuple[float, str]:
@@ -24,7 +22,7 @@ def decide(made: search.CompletionSearch, lookahead: Lookahead, now: Any, *most:
     return made.decide(made.demands.for_configuration(*inner), remaining, needed, *most)
 
 
-@given(sources | tools, choices, st.sampled_from([0, 1, 3, 20_000]), st.sampled_from([0, 1, 2, 5, 30]), st.booleans())
+@given(sources, choices, st.sampled_from([0, 1, 3, 20_000]), st.sampled_from([0, 1, 2, 5, 30]), st.booleans())
 @examples(250)
 def test_verdicts_with_any_budget_and_any_tier(source, picks, max_states, patience, alone):
     """Without the program, and with it after any number of states; the second answer is remembered."""
@@ -44,7 +42,7 @@ def test_verdicts_with_any_budget_and_any_tier(source, picks, max_states, patien
             assert max_states < 20_000 or found != UNKNOWN
 
 
-@given(sources | tools, choices, st.sampled_from([1, 8, 40]))
+@given(sources, choices, st.sampled_from([1, 8, 40]))
 @examples(60)
 def test_a_search_that_is_paused_again_and_again_ends_as_one_that_is_not(source, picks, tries):
     lookahead = Lookahead(*source)
@@ -110,8 +108,3 @@ def test_a_budget_of_states_is_used_up_and_no_more(monkeypatch):
     verdicts = [decide(search_of(lookahead, most), lookahead, now)[0] for most in range(30)]
     assert verdicts == sorted(verdicts, key=(UNKNOWN, INFINITE).index)
     assert verdicts[-1] == INFINITE
-
-
-def test_verdicts_have_no_truth_value():
-    with pytest.raises(TypeError, match="ask for"):
-        bool(Lookahead(CFG.from_string("S -> a")).completable())

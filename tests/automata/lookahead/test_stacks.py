@@ -9,6 +9,7 @@ from formal_llm import PDA, Limits, Lookahead, constraint
 from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.models.automaton import Configuration, Stack
 from formal_llm.automata.models.product import constrained
+from tests.automata.lookahead.judging import judge
 from tests.oracles import INF, Reference, language
 from tests.strategies import LETTERS, examples, grammars
 
@@ -57,11 +58,7 @@ class TestSeveralExits:
             now = lookahead.automaton.start()
             inner = Configuration(state, stack)
             now = now._replace(inner=inner) if bounds else inner
-            moves, length = slow.moves(state, (*stack,)), slow.length(state, (*stack,))
-            assert lookahead.completable(now).value == ("no" if moves == INF else "yes")
-            assert lookahead.fewest_moves(now) == (None if moves == INF else moves)
-            assert lookahead.shortest(now) == (None if length == INF else length)
-            assert lookahead.least_steps(now) <= moves and lookahead.least_length(now) <= length
+            judge(lookahead, now)
             detours = lookahead.detours(now)
             shortest = Reference(pda, Limits(), "ab").length(state, (*stack,))
             for name in "ab":
@@ -90,7 +87,7 @@ class TestManyStates:
     """A product of constraints, which may pop a symbol in very many states."""
 
     @given(grammars(), st.lists(st.sampled_from(FORMULAS), min_size=1, max_size=3, unique=True))
-    @examples(30)
+    @examples(20)
     def test_products_are_decided_as_words_written_out(self, cfg, formulas):
         limits = Limits(default=2)
         pda = constrained(PDA.from_cfg(cfg), [constraint(formula, LETTERS) for formula in formulas])

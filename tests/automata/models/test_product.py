@@ -159,12 +159,3 @@ def test_a_conjunction_that_is_split_allows_the_same(parts, most):
         assert split.accepts(word) == behaviour.accepts(word)
     if isinstance(behaviour.formula, And):
         assert [one.name for one in split.factors[1:]] == [str(part) for part in behaviour.formula.parts]
-
-
-def test_a_part_is_named_by_the_comment_above_it():
-    behaviour = Behaviour.from_string(
-        "(define rules (:states a b c)\n  (:behavior\n    (and\n      # First a.\n      (next a any any)\n"
-        "      (next any b any))))"
-    )
-    assert [one.name for one in split_conjunction(behaviour).factors[1:]] == ["First a.", "(next any b any)"]
-    assert behaviour == Behaviour.from_string(str(behaviour)) and "First a." not in str(behaviour)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Flowchart, Limits, Planner, RandomLLM
 from formal_llm.automata.languages.word_lists import words
-from formal_llm.automata.models.limits import SumLimit
-from formal_llm.errors import AutomatonError, GrammarWarning, NotationError
+from formal_llm.errors import GrammarWarning, NotationError
 from formal_llm.planning.drivers.results import run_of
-from tests.automata.charts import RETURNS, WILD, flowcharts
+from tests.automata.charts import WILD, flowcharts
 from tests.cli.program import run
 from tests.strategies import examples
 
@@ -33,21 +32,6 @@ class TestWriting:
         again = Flowchart.from_mermaid(str(chart))
         assert again == chart
         assert hash(again) == hash(chart)
-
-    def test_pictures(self):
-        assert "diamond" in RETURNS.to_dot()
-        assert RETURNS.to_mermaid() == str(RETURNS)
-
-    def test_files(self, tmp_path):
-        path = tmp_path / "returns.mmd"
-        path.write_bytes(b"\xef\xbb\xbf" + str(RETURNS).replace("\n", "\r\n").encode())
-        assert Flowchart.from_file(path) == RETURNS
-        path.write_bytes(b"flowchart TD\n\xff\xfe")
-        with pytest.raises(NotationError, match="not a text file in UTF-8") as caught:
-            Flowchart.from_file(path)
-        assert caught.value.file == str(path)
-        with pytest.raises(NotationError, match="no such file"):
-            Flowchart.from_file(tmp_path / "other.mmd")
 
 
 class TestLonelyNodes:
@@ -128,46 +112,6 @@ def test_a_bound_on_a_sum() -> None:
     assert not pda.accepts(["retry", "ok=no"] * 3 + ["retry", "ok=yes_who", "done"])
 
 
-@pytest.mark.parametrize(
-    ("line", "place", "said"),
-    [
-        ("%% %limt 2 retry", "2:9", "did you mean %limit?"),
-        ("%% %accept x", "2:9", "a comment of a flowchart may hold %limit and %require"),
-        ("%% %limit 2 rety", "2:17", "did you mean retry?"),
-        ("%% %limit retry", "2:15", "the limit has no number"),
-        ("%% %limit", "2:9", "the limit has no number"),
-        ("%% %limit 2 ok", "2:17", "count its answers: ok=yes_who, ok=no"),
-        ("%% %limit 2 S", "2:17", "unknown step or answer in a limit: S"),
-        ("%% limit retry 2", "2:8", "write: %% %limit retry 2"),
-        ("%% require 1 done", "2:8", "write: %% %require 1 done"),
-        ("%% %parallel", "2:9", "%parallel is any or drawn, not nothing"),
-        ("%% %parallel both", "2:9", "write: %% %parallel drawn"),
-        ("%% %limit 1 retry\n%% %limit 2 retry", "3:13", "a second %limit for retry"),
-        ("%% %limit 1\n%% %limit 2", "3:11", "a second %limit without names; the first was 1"),
-        ("%% %require 1", "2:17", "write: %% %require 1 NAME"),
-        ("%% %require * retry", "2:17", "the limit has no number"),
-        ("%% %limit cost <= 3", "2:15", "no terminal carries it"),
-        ("%% %limit 0 retry", "2:9", "no way through the chart keeps its limits"),
-        ("%% %limit " + "9" * 200 + " retry", "2:15", "a number of 200 digits"),
-    ],
-)
-def test_what_cannot_be_read(line: str, place: str, said: str) -> None:
-    with pytest.raises(NotationError) as caught:
-        Flowchart.from_string(CHART.replace("%% %limit 2 retry", line))
-    assert said in str(caught.value)
-    assert f"{caught.value.line}:{caught.value.column}" == place
-
-
-def test_limits_given_in_code_name_what_there_is() -> None:
-    chart = Flowchart.from_string(CHART)
-    with pytest.raises(AutomatonError, match="did you mean retry"):
-        Flowchart(chart.nodes, chart.edges, limits=Limits({"rety": 1}))
-    with pytest.raises(AutomatonError, match="no terminal carries it"):
-        Flowchart(chart.nodes, chart.edges, limits=Limits(sums=(SumLimit("cost", 3),)))
-    with pytest.raises(AutomatonError, match="no answers to count"):
-        chart.pda(decisions=False)
-
-
 def test_as_a_constraint_a_chart_brings_its_limits() -> None:
     chart = Flowchart.from_string(
         "flowchart TD\n%% %limit 2 a\na --> q{?}\nq -->|x| b\nb --> r{?}\nr -->|y| b\nr -->|z| c"
@@ -175,6 +119,12 @@ def test_as_a_constraint_a_chart_brings_its_limits() -> None:
     both = CFG.from_string("S -> a T\nT -> b T | c") & Flowchart.from_string(str(chart)).pda(decisions=False)
     assert both.limits == Limits({"a": 2})
     assert both.accepts(["a", "b", "b", "c"])
+
+
+def test_an_arrow_that_waits_beside_one_that_does_not_asks_nothing() -> None:
+    chart = Flowchart.from_string("flowchart TD\ns{?} -->|x| a\ns -->|y| b\na --> c\na & b --> c")
+    assert {t.question for t in chart.pda().transitions} == {"", "?"}
+    assert {" ".join(word) for word in words(chart.pda(decisions=False), 3)} == {"a c", "b c"}
 
 
 def test_mermaid_passes_over_the_comments() -> None:

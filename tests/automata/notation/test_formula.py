@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from formal_llm import CFG, PDA, Lookahead, Planner, constraint
+from formal_llm import CFG, PDA, Lookahead, constraint
 from formal_llm.automata.models.formula import (
     EMPTY,
     NOTHING,
@@ -18,7 +18,7 @@ from formal_llm.automata.models.formula import (
     until,
 )
 from formal_llm.automata.notation.formula import read_formula
-from formal_llm.errors import GrammarWarning, NotationError, NoValidPlan
+from formal_llm.errors import GrammarWarning, NotationError
 from tests.automata.formula_matching import matches
 from tests.automata.formulas import made, text_of, trees
 from tests.automata.messages import from_caret, quiet
@@ -89,49 +89,6 @@ def refuse(text, alphabet=("search", "book", "pay")):
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("text", "problem", "caret", "hint"),
-        [
-            ("(next search bok)", "unknown terminal: bok (did you mean book?)", "bok)", None),
-            ("(next search 7)", "unknown terminal: 7", "7)", "there are: search, book, pay"),
-            ("(nxt search book)", "unknown operator: nxt", "nxt search", "did you mean next?"),
-            ("(zzz search)", "unknown operator: zzz", "zzz", None),
-            ("(until5 search book)", "unknown operator: until5", "until5", "until, until_5"),
-            ("(until_5_2 search book)", "at least 5 and at most 2 times is impossible", "until_5_2", None),
-            ("(until search)", "(until ...) takes 2 parts, not 1", "(until search)", None),
-            ("(not search book)", "(not ...) takes 1 part, not 2", "book)", "(next ...)"),
-            ("(next)", "(next ...) takes at least 1 part, not 0", "(next)", None),
-            ("(search book)", "search is a terminal, not an operator", "search book", "(next search ...)"),
-            ("(any book)", "any takes no parts", "any book", None),
-            ("(next next book)", "next is an operator", "next book", "(next ...)"),
-            ("((next search) book)", "a group begins with an operator", "(next search) book", None),
-            ("(or search ())", "a group begins with an operator", "())", None),
-            ('("next" search)', "a group begins with an operator", '"next"', None),
-            ("(next search (or book pay)", "this parenthesis is never closed", "(next search (or", None),
-            ("(next search\n  (or book pay", "this parenthesis is never closed", "(or book pay", None),
-            ("(next search))", "this parenthesis closes nothing", ")", None),
-            ('(next "search)', "closing", '"search)', None),
-            ("(next search \x01)", "unexpected character", "\x01", None),
-            ("search book", "2 formulas, where one is needed", "book", "(and (...) (...))"),
-            ("(and search book)", "no sequence satisfies this formula", "(and search", None),
-            ("(not (until any empty))", "no sequence satisfies this formula", "(not", None),
-            ("(or pay (always (next search book)))", "no single terminal satisfies", "(always", "(until f empty)"),
-            ("(always empty)", "no single terminal satisfies what is inside", "(always", None),
-        ],
-    )
-    def test_place_and_advice(self, text, problem, caret, hint):
-        error = refuse(text)
-        assert problem in error.problem
-        assert from_caret(error).startswith(caret)
-        if hint:
-            assert hint in (error.suggestion or "")
-
-    def test_nothing(self):
-        assert "there is no formula" in str(refuse(" ; only a comment"))
-
-    def test_expected_operators(self):
-        assert "until" in refuse("(zzz search)").expected
-
     def test_a_reserved_word_as_a_name(self):
         with pytest.warns(GrammarWarning, match='<string>:1:7: there is a terminal of this name.*write "any" for'):
             assert constraint("(next any a)", ["any", "a"]).accepts("aa")
@@ -141,10 +98,6 @@ class TestErrors:
         text = "(not " * 101 + "pay" + ")" * 101
         assert "more than 100 deep" in refuse(text).problem
         assert constraint(text[5:-1], ["pay"]).accepts(["pay"])
-
-    def test_an_eventually_that_asks_for_nothing(self):
-        with pytest.warns(GrammarWarning, match="<string>:1:6: the empty sequence satisfies .* every sequence"):
-            constraint("(and (eventually (not a)) b)", [*"ab"])
 
     def test_the_alphabet_is_no_text(self):
         with pytest.raises(TypeError, match="not one text"):
@@ -195,20 +148,6 @@ class TestConstraints:
         limited = Lookahead(self.CFG).automaton
         for alphabet in (self.CFG, pda, limited, ["a", "b", "c"], {"a": 1, "b": 2, "c": 3}):
             assert constraint("(always any)", alphabet).accepts("abc")
-
-    def test_planning(self):
-        rule = constraint("(not (eventually (next a b)))", self.CFG)
-        planner = Planner(self.CFG, "test:random=3", constraints=[rule])
-        for _ in range(20):
-            word = planner.plan("x").word
-            assert "a b" not in " ".join(word)
-            assert max(word.count("a"), word.count("b")) <= 2
-
-    def test_the_one_to_blame_is_named(self):
-        planner = Planner(self.CFG, constraints=[constraint("(eventually (next c c))", self.CFG)])
-        with pytest.raises(NoValidPlan) as caught:
-            planner.plan("x")
-        assert caught.value.constraints == ("(eventually (next c c))",)
 
     def test_only_the_empty_sequence(self):
         pda = constraint("empty", [*"ab"])

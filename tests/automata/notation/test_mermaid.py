@@ -12,10 +12,8 @@ from formal_llm import Flowchart, Lookahead
 from formal_llm.automata.models.flowgraph import SHAPES, normalize_text
 from formal_llm.automata.notation.mermaid import BRACKETS, read_text, read_title, write_text
 from formal_llm.automata.notation.source import SourceText
-from formal_llm.errors import NotationError
-from tests.automata.charts import NASTY, WILD
+from tests.automata.charts import NASTY
 from tests.automata.drawings import links, read
-from tests.automata.messages import from_caret
 from tests.strategies import examples
 
 
@@ -58,106 +56,6 @@ class TestHeader:
     )  # fmt: skip
     def test_directions(self, header, direction):
         assert read("a --> b", header).direction == direction
-
-    @pytest.mark.parametrize("title", ["Data: a request", "'it''s'", '"a \\"b\\""', "x"])
-    def test_titles(self, title):
-        expected = {"'it''s'": "it's", '"a \\"b\\""': 'a "b"'}.get(title, title)
-        assert read("a", f"---\nconfig:\n  look: x\ntitle: {title}\n---\ngraph TD\n").title == expected
-
-
-#: A broken text, the line and column of the error, and what it says.
-BROKEN = [
-    ("", None, "is empty"),
-    ("flowchart TD", None, "has no nodes"),
-    ("A --> B", (1, 1), "does not begin with its header"),
-    ("flowchat TD\nA --> B", (1, 1), "did you mean flowchart"),
-    ("sequenceDiagram\nA->>B: hi", (1, 1), "of another kind"),
-    ("stateDiagram-v2\n[*] --> A", (1, 1), "of another kind"),
-    ("```mermaid\nflowchart TD\nA-->B\n```", (1, 1), "block of Markdown"),
-    ("---\ntitle: x\nflowchart TD\nA-->B", (1, 1), "title block"),
-    ("flowchart XY\nA-->B", (1, 11), "unknown direction XY"),
-    ("flowchart TD A --> B", (1, 14), "new line is missing"),
-    ("flowchart TD\nA -> B", (2, 3), "'->' is no arrow.*\n.*\n.*\n  write '-->'"),
-    ("flowchart TD\nA => B", (2, 3), "'=>' is no arrow"),
-    ("flowchart TD\nA —> B", (2, 3), "'—>' is no arrow"),
-    ("flowchart TD\nA -->> B", (2, 3), "'-->>' is no arrow"),
-    ("flowchart TD\r\nA --> B\r\n\tB ->> C\r\n", (3, 4), "'->>' is no arrow"),
-    ("\ufeffflowchart TD\nA → B", (2, 3), "'→' is no arrow"),
-    ("flowchart TD\nA --> B: yes", (2, 8), r"A -->\|text\| B"),
-    ("flowchart TD\nA -- yes B", (2, 3), "arrow does not end"),
-    ("flowchart TD\nA -.> B", (2, 3), "arrow does not end"),
-    ("flowchart TD\nA -->|yes B", (2, 6), "text of the arrow does not end"),
-    ('flowchart TD\nA -->|"yes" no| B', (2, 13), "behind its quotes"),
-    ("flowchart TD\nA -->", (2, 3), "leads nowhere"),
-    ("flowchart TD\n--> B", (2, 1), "missing before this arrow"),
-    ("flowchart TD\nA & --> B", (2, 5), "missing before this arrow"),
-    ("flowchart TD\nA <-- B", (2, 3), "points backwards"),
-    ("flowchart TD\nA --open--> B", (2, 3), "head of the arrow or the first letter"),
-    ("flowchart TD\nA[Start --> B[Do]", (2, 2), "'\\[' is not closed"),
-    ("flowchart TD\nA(Start\nA --> B", (2, 2), "'\\(' is not closed"),
-    ("flowchart TD\nA[Start) --> B", (2, 8), "'\\[' is closed by '\\)'"),
-    ("flowchart TD\nA[[x] --> B", (2, 5), "closed by"),
-    ('flowchart TD\nA["Start] --> B', (2, 3), "quote is not closed"),
-    ('flowchart TD\nA["x" y] --> B', (2, 7), "not closed behind its text"),
-    ('flowchart TD\nA[say "hi"] --> B', (2, 7), "put the text in quotes"),
-    ("flowchart TD\nA[f(x)] --> B", (2, 4), "put the text in quotes"),
-    ("flowchart TD\nA [x] --> B", (2, 3), "directly behind the name"),
-    ("flowchart TD\nA --> B]", (2, 8), "no bracket that it closes"),
-    ("flowchart TD\nA --> my node", (2, 10), "is one word"),
-    ("flowchart TD\nA --> end", (2, 7), "a word of Mermaid"),
-    ("flowchart TD\nsubgraph x\nA --> B", (2, 1), "subgraph does not end"),
-    ("flowchart TD\nA --> B\nend", (3, 1), "ends no subgraph"),
-    ("flowchart TD\nA@{ shape: diamond }-->B", (2, 2), "attributes @.* are not read.*\n.*\n.*\n  write the text"),
-    ("flowchart TD\nA e1@--> B", (2, 3), "names of arrows are not read.*\n.*\n.*\n  leave e1@ out"),
-    ("flowchart TD\nA(((x))) --> B", (2, 2), "'\\(\\(\\(' has a shape that is not read"),
-    ("flowchart TD\nA[/x/] --> B", (2, 2), "'\\[/' has a shape that is not read"),
-    ("flowchart TD\nA>x] --> B", (2, 2), "'>' has a shape that is not read"),
-    ("flowchart TD\nX --> one\nsubgraph one\nA --> B\nend", (2, 7), "one is the name of the subgraph in line 3"),
-    ("flowchart TD\nsubgraph one [Do it]\nA --> B\nend\nB --> one", (5, 7), "draw the arrow to or from a node in"),
-    ("flowchart TD\nA[x] --> B\nA[y] --> C", (3, 1), "two texts: 'x' and 'y'"),
-    ("flowchart TD\nA[x] --> B\nA(x) --> C", (3, 1), "two shapes"),
-    ("flowchart TD\nA\0", None, "not a text"),
-    # what can be read and describes no plans
-    ("flowchart TD\nA{q} -->|yes| B\nA -->|Yes| C", (3, 3), "two answers 'Yes'"),
-    ("flowchart TD\nA --> B{q}", (2, 7), "has no answers"),
-    ("flowchart TD\nA --> B --> C --> B", (2, 1), "no end can be reached"),
-    ("flowchart TD\nA([Start]) --> B\nC --> B", (3, 1), "no arrow leads to C: it cannot be reached"),
-    ("flowchart TD\nA --> B --> A", (2, 1), "no end can be reached from A"),
-    ("flowchart TD\nA --> B\nC --> D --> C", (3, 1), "no end can be reached from C"),
-    ("flowchart TD\nA --> B & C\nB --> C & D\nC --> E", (2, 3), "run side by side and meet at C without '&'"),
-    ("flowchart TD\nA --> B & C\nB --> D{ok?} -->|no| A\nD -->|yes| E", (2, 3), "run side by side"),
-    ("flowchart TD\nPay --> Ship\nstyle Shp fill:red", (3, 1), "the style of Shp.*\n.*\n.*\n  did you mean Ship"),
-]
-
-
-@pytest.mark.parametrize(("text", "place", "problem"), BROKEN)
-def test_broken_charts(text, place, problem):
-    with pytest.raises(NotationError, match=problem) as caught:
-        Flowchart.from_mermaid(text, file="chart.mmd")
-    error = caught.value
-    assert (None if error.line is None else (error.line, error.column)) == place
-    assert str(error).startswith("chart.mmd:")
-    if place is not None:
-        assert from_caret(error) == error.source_line[error.column - 1 :].replace("\t", " ")
-
-
-@pytest.mark.filterwarnings("ignore::formal_llm.errors.GrammarWarning")  # a node without an arrow
-@given(st.sampled_from([text for text, *_ in WILD]), st.data())
-@examples(400)
-def test_no_mutilation_of_a_chart_crashes_the_reader(text, data):
-    """Pieces are cut out, doubled and mixed: what comes out is a chart, or an error with a place."""
-    at = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(at, min(len(text), at + 5)))
-    more = data.draw(
-        st.sampled_from(["]", "[", '"', "|", "--", "-->", "{", "}", "end", "\n", "&", "@{", "<", "o", "\x00"])
-        | st.just("")
-    )
-    try:
-        chart = Flowchart.from_mermaid(text[:at] + more + text[end:])
-    except NotationError as error:
-        assert error.column is None or 1 <= error.column <= len(error.source_line) + 1
-    else:
-        assert Flowchart.from_mermaid(str(chart)) == chart
 
 
 @pytest.mark.parametrize("between", ["\n", "; ", " --> "])
@@ -262,19 +160,6 @@ def test_titles(text: str, title: str) -> None:
     assert text[end:].strip() in ("", "flowchart TD")
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("---\ntitel: x\n---\n", "<string>:2:1: unknown key in the title block: titel"),
-        ("---\ntitle: x\nlimits:\n  a: 1\n---\n", "limits are written as comments: %% %limit 2 NAME"),
-    ],
-)
-def test_unknown_keys(text: str, said: str) -> None:
-    with pytest.raises(NotationError) as caught:
-        read_title(SourceText(text, None))
-    assert said in str(caught.value)
-
-
 #: The productions of Mermaid's grammar, as texts; each draws ``a --> b`` and nothing else.
 MEANT = [
     "a --> b",
@@ -328,35 +213,6 @@ SUBGRAPHS = [
 def test_subgraphs_are_drawing_only(text: str) -> None:
     chart = Flowchart.from_mermaid(f"flowchart TD\n{text}\nb --> c")
     assert [(edge.source, edge.target) for edge in chart.edges] == [("a", "b"), ("b", "c")]
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("subgraph A\n subgraph B\n  A --> c\n end\nend\nc --> d", (4, 3)),
-        ("start --> A\nsubgraph A\n B\nend\nsubgraph B\n A\nend\nA --> stop", (2, 11)),
-        ("a --> work\nsubgraph work\n work --> glue\nend", (2, 7)),
-    ],
-    ids=["a parent inside of its child", "each inside of the other", "a node with the name of its subgraph"],
-)
-def test_subgraphs_in_a_circle_are_refused_at_once(text: str, place: tuple[int, int]) -> None:
-    """As they stand in reports of other readers, which hang or blame something else."""
-    with pytest.raises(NotationError, match="a subgraph is drawing only, and no node") as caught:
-        Flowchart.from_mermaid(f"flowchart TD\n{text}")
-    assert (caught.value.line, caught.value.column) == place
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("swimlane-beta\na --> b", "another kind"),
-        ("flowchart BR\na --> b", "unknown direction BR"),
-        ("flowchart TD\na! --> b", "unexpected '!'"),
-    ],
-)
-def test_what_is_refused(text: str, message: str) -> None:
-    with pytest.raises(NotationError, match=message):
-        Flowchart.from_mermaid(text)
 
 
 def test_numbers_in_a_text_are_text() -> None:

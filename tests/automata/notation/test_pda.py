@@ -5,13 +5,13 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, PDA, Limits, SumLimit, Symbol, Transition
 from formal_llm.automata.models.product import product
-from formal_llm.errors import GrammarWarning, NotationError
-from tests.automata.messages import from_caret, quiet
+from formal_llm.errors import GrammarWarning
+from tests.automata.messages import quiet
 from tests.automata.packing import PACKING, everything
 from tests.strategies import amounts, examples, texts
 
@@ -54,98 +54,6 @@ class TestReading:
     def test_a_state_without_a_way_on_is_warned_of(self):
         with pytest.warns(GrammarWarning, match="no transition leaves the state q11, .*; did you mean 'q1'"):
             PDA.from_string("%accept q1\np, a, ε -> q11, ε\np, b, ε -> q1, ε")
-
-
-HEAD = "%accept f\n"
-
-
-GOOD = HEAD + "p, a, ε -> f, ε\n"
-
-
-BROKEN = [
-    ("", None, "no transition"),
-    ("p, a, ε -> f, ε", None, "%accept STATE"),
-    (HEAD + "p, a, ε -> f", (2, 13), "a comma, and what is pushed"),
-    (HEAD + "p, a, ε -> f g, ε", (2, 14), "a comma, and what is pushed"),
-    (HEAD + "p, a -> f, ε", (2, 1), "2 parts before the arrow"),
-    (HEAD + "\tp,\ta,\tb, c -> f, ε", (2, 2), "4 parts before the arrow"),
-    (HEAD + "p a, b, ε -> f, ε", (2, 3), "unexpected 'a'"),
-    (HEAD + "p, a, ε => f, ε", (2, 10), "instead of '=>'"),
-    (HEAD + "p, a, ε —> f, ε", (2, 10), "instead of '—>'"),
-    (HEAD + "p, a, ε f, ε", (2, 13), "the arrow is missing"),
-    (HEAD + "p, a, ε -> f, ε -> g", (2, 17), "a second arrow"),
-    (HEAD + "p, , ε -> f, ε", (2, 4), "a name is missing"),
-    (HEAD + "p, a, ε -> f, ε A", (2, 15), "ε stands alone"),
-    (HEAD + "(p, a, ε) -> (f, ε)", (2, 1), "without brackets"),
-    (HEAD + "p, *, ε -> f, ε", (2, 4), "must be named"),
-    (HEAD + "p, a, ε -> f, *", (2, 15), r"the symbol that \* before it pops"),
-    (HEAD + "ε, a, ε -> f, ε", (2, 1), "ε is no state"),
-    (HEAD + 'p, a, ε -> f, ε "text', (2, 17), "does not end on its line"),
-    (HEAD + "p, a, 'b -> f, ε", (2, 7), "does not end on its line"),
-    ("%acept f\np, a, ε -> f, ε", (1, 1), "did you mean %accept"),
-    ("%start p q\n" + GOOD, (1, 10), "a second initial state"),
-    ("%start\n" + GOOD, (1, 1), "names nothing"),
-    ("%accept g\np, a, ε -> f, ε", (1, 9), "final state 'g' is in no transition"),
-    ("%start s\n" + GOOD, (3, 1), "'p' cannot be reached from 's'"),
-    (GOOD + "pp, b, ε -> f, ε", (3, 1), "cannot be reached"),
-    ("%stack Z1\n" + HEAD + "p, a, Z -> f, ε", (3, 7), "never pushed.*did you mean 'Z1'"),
-    ("%stack A B\n" + HEAD + "p, a, B -> f, ε", (2, 9), "no run accepts: what is popped never lies there"),
-    ("%require 2 a\n" + GOOD, (2, 9), "no run accepts: no plan keeps %require 2 a"),
-    (GOOD + 'aa "Ah"', (3, 1), "unknown terminal: aa"),
-    (GOOD + 'a "x"\na "y"', (4, 1), "two labels"),
-    (GOOD + 'a "x" cost', (3, 7), "unexpected 'cost'"),
-    (GOOD + "a x=1 x=2", (3, 7), "two numbers for x"),
-    (GOOD + "hello", (3, 1), "neither a transition nor a label"),
-    (GOOD + "%limit a", (3, 8), "the limit has no number"),
-    (GOOD + "%limit 1 b", (3, 10), "unknown terminal in a limit"),
-    (GOOD + "%limit 1 a\n%limit 2 a", (4, 10), "a second %limit for a"),
-    (GOOD + "%limit cost <= 3", (3, 8), "unknown quantity"),
-    (GOOD + "%limit cost <= x", (3, 16), "not a number"),
-    (GOOD + '%ask r "Which?"', (3, 6), "unknown state r"),
-    (GOOD + "%ask p", (3, 1), "a state and a question"),
-    (HEAD + "p{t}, a, ε -> f, ε", (2, 2), "unknown name t in braces"),
-    (HEAD + "p{tt}, a, ε -> f, ε for tt1 in 1..2", (2, 2), "did you mean tt1"),
-    (HEAD + "p{a+1}, a, ε -> f, ε for a in b, c", (2, 2), "no number"),
-    (HEAD + "p{t, a, ε -> f, ε for t in 1..2", (2, 2), "brace"),
-    (HEAD + "p, a{t^2}, ε -> f, ε for t in 1..2", (2, 5), "cannot be read"),
-    (HEAD + "p, a{__import__('os')}, ε -> f, ε for t in 1..2", (2, 5), "unexpected|cannot be read|unknown"),
-    (HEAD + "p, a, ε -> f, ε for t in 5..2", (2, 26), "write 2..5"),
-    (HEAD + "for t in 1..2", (2, 1), "behind a statement"),
-    (HEAD + "p, a, ε -> f, ε for t in", (2, 25), "no values"),
-    (HEAD + "p, a, ε -> f, ε for t in 1..2 for t in 1..2", (2, 35), "a second clause for t"),
-    (HEAD + "p, a, ε -> f, ε for t in 1..9999999", (2, 26), "more than 100,000"),
-    (HEAD + "p, a, ε -> f, ε for t in 1..999 for u in 1..999", (2, 37), "more than 100,000"),
-    (HEAD + "p, a\0, ε -> f, ε", None, "not a text"),
-]
-
-
-@pytest.mark.parametrize(("text", "place", "problem"), BROKEN)
-def test_broken_automata(text, place, problem):
-    with pytest.raises(NotationError, match=problem) as caught:
-        PDA.from_string(text, file="x.pda")
-    error = caught.value
-    assert (None if error.line is None else (error.line, error.column)) == place
-    assert str(error).startswith("x.pda:")
-    if place is not None:
-        assert from_caret(error) == error.source_line[error.column - 1 :].replace("\t", " ")
-
-
-@given(st.data())
-@examples(300)
-def test_no_mutilation_of_a_text_crashes_the_reader(data):
-    text = PACKING + "box, walk{t}, D{t} -> box, D{t-1} for t in 1..2\n"
-    at = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(at, min(len(text), at + 5)))
-    more = data.draw(
-        st.sampled_from(["", ",", '"', "'", "->", "{", "}", "*", "%", "\n", " for t in", "1..", "ε", "#", "\0"])
-    )
-    with quiet():
-        try:
-            pda = PDA.from_string(text[:at] + more + text[end:])
-        except NotationError as error:
-            assert error.column is None or 1 <= error.column <= len(error.source_line) + 1
-        else:
-            assert everything(PDA.from_string(str(pda))) == everything(pda)
 
 
 NAMES = st.one_of(
@@ -203,26 +111,6 @@ class TestWriting:
         assert everything(again) == everything(pda)
         assert str(again) == str(pda)
 
-    def test_by_hand(self):
-        text = """%name "trip"
-%order prefix
-%start p
-%accept f
-%stack Z
-%limit 1
-%require 2 a
-%limit cost <= 5
-
-p, a, Z -> p, Z Z "go \\"on\\"" decide "Further?"
-p, ε, ε -> f, ε ask "Or back?"
-
-a "Ah" "oh" cost=2
-"""
-        with pytest.raises(NotationError, match="no run accepts: these limits clash"):
-            PDA.from_string(text)
-        text = text.replace("%require 2", "%require 1")
-        assert str(PDA.from_string(text)) == text
-
     def test_automata_that_were_not_written_by_hand(self):
         pda = PDA.from_cfg(CFG.from_string('S "s" -> a S b | some(a, c) | ε'))
         again = PDA.from_string(str(pda))
@@ -270,20 +158,6 @@ def read(line: str, names: str = "") -> list[str]:
         return [t.read for t in PDA.from_string(f"%accept p\np, {line}, ε -> p, ε {names}").transitions]
 
 
-class TestQuoting:
-    @given(st.text(min_size=1), st.text() | texts)
-    @example("for", "")
-    @example("%empty", "'")
-    @example("q{t}", "{t}")
-    @example("it's \"\\", "\0\n")
-    @examples(200)
-    def test_names_and_texts_there_and_back(self, name, text):
-        assume(unicodedata.is_normalized("NFC", name))
-        pda = PDA([Transition(name, name, name, name, (name,), text)], start=name, accepting=[name], stack=[name])
-        again = PDA.from_string(str(pda))
-        assert everything(again) == everything(pda)
-
-
 class TestCounting:
     @given(st.integers(-3, 3), st.integers(0, 4), st.integers(-3, 3), st.integers(-3, 3))
     def test_braces_compute_as_python_does(self, low, size, factor, summand):
@@ -302,31 +176,6 @@ class TestCounting:
     def test_ranges(self):
         assert read("{t}", "for t in 0..10 by 5, 12") == ["0", "5", "10", "12"]
         assert len(read("{t}", "for t in 1..100 for u in 1..10")) == 100
-
-    @pytest.mark.parametrize(
-        ("clause", "problem"),
-        [
-            ("3..1", "write 1..3"), ("1..3 by 0", "0 is no step"), ("1..3 by 15min", "15min is no step"),
-            ("8:00..9:00", "%clock time 8:00-20:00"), ("0..100000", "more than 100,000 numbers"),
-        ],
-    )  # fmt: skip
-    def test_ranges_that_are_none(self, clause, problem):
-        with pytest.raises(NotationError, match=problem):
-            read("{t}", f"for t in {clause}")
-
-    @pytest.mark.parametrize(
-        ("braces", "problem"),
-        [
-            ("{m+1}", "no number"), ("{1/0}", "divides by zero"), ("{x}", "unknown name x"),
-            ("{1.5}", "cannot be read"),
-            ("{t.real}", "cannot be read"), ("{1 +}", "cannot be read"), ("{2**3}", "cannot be read"),
-            ("{t+15min}", "cannot be read"), ("{t:02}", "cannot be read"),
-        ],
-    )  # fmt: skip
-    def test_braces_that_are_none(self, braces, problem):
-        with pytest.raises(NotationError, match=problem) as caught:
-            read(braces, "for t in 1..2 for m in lunch")
-        assert (caught.value.line, caught.value.column) == (2, 4)
 
 
 def test_a_long_automaton_is_read_fast() -> None:

@@ -164,7 +164,7 @@ def test_a_run_reads_the_word() -> None:
         here = pda.step(here, move)
     assert pda.accepting(here)
     assert [move.read for move in moves if move.read] == list("aacbb")
-    for word, shown in ((("a", "c"), "a c"), ((), "ε")):
+    for word, shown in ((("a", "c"), "a c"), ((), r"ε \(the empty plan\)")):
         with pytest.raises(AutomatonError, match=f"this is no plan of these rules, .*: {shown}$"):
             find_run(pda, word)
 

@@ -87,7 +87,7 @@ def test_the_document_goes_before_the_question(judge: PlanJudge, folder: Path) -
     ("word", "why"),
     [
         ([], "empty"),
-        (["denoising"], "ends too early"),
+        (["denoising"], "begins too late"),
         (["denoising", "denoising", "input_image"], "denoising <= 1|%limit|limit"),
         (["detection", "input_image"], "cannot stand"),
         (["denoising", "input_text"], "cannot stand"),

@@ -1,1 +1,0 @@
-"""Pictures of grammars, automata and flowcharts."""
