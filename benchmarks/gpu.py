@@ -30,14 +30,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
+from unittest.mock import patch
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
 from formal_llm import Planner, RandomLLM, TaskPack
-from formal_llm.llms.local.causal import CausalScorer
+from formal_llm.llms.local import text_scorer
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.local.packing import PackedRow, write_row
 from formal_llm.packs.openagi.references import openagi_reward
 from formal_llm.rltf.policy import LoRA, Policy
 from formal_llm.rltf.rollout import Start, rollout
@@ -95,21 +97,16 @@ def counted() -> Iterator[tuple[Read, Read]]:
     import torch
 
     plain, learned = Read(), Read()
-    read = CausalScorer._read_rows  # the one place that all packed rows go through
 
-    def counting(self: CausalScorer, rows: Any, past: Any) -> Any:
-        into = learned if torch.is_grad_enabled() else plain
-        for row in rows:
-            into.tokens += len(row.ids)
-            into.pairs += int((row.positions + 1).sum())  # a token attends to those on its path, and to itself
-            into.looks += sum(map(len, row.looks))
-        return read(self, rows, past)
+    def counting(*row_of: Any) -> PackedRow:
+        into, row = learned if torch.is_grad_enabled() else plain, write_row(*row_of)
+        into.tokens += len(row.ids)
+        into.pairs += int((row.positions + 1).sum())  # a token attends to those on its path, and to itself
+        into.looks += len(row.looks)
+        return row
 
-    CausalScorer._read_rows = counting  # type: ignore[method-assign]
-    try:
+    with patch.object(text_scorer, "write_row", counting):  # the one place that all packed rows go through
         yield plain, learned
-    finally:
-        CausalScorer._read_rows = read  # type: ignore[method-assign]
 
 
 def operations(model: Any, read: Read) -> float:
@@ -184,12 +181,9 @@ def measure(name: str, device: str, dtype: Any, arguments: argparse.Namespace, r
     tokenizer = tiny_decoder.tokenizer(tiny_decoder.questions(planner, pack.tasks))
     model = build(shape, device, dtype)
     told = f"{name}, {sum(p.numel() for p in model.parameters()) / 1e9:.2f}G weights"
-    llm = TransformersLLM.of(
-        model, tokenizer, row_tokens=arguments.row_tokens, batch_tokens=arguments.batch_tokens,
-        cache_bytes=arguments.cache_gib << 30,
-    )  # fmt: skip
-    if not (isinstance(llm.scorer, CausalScorer) and llm.scorer.packs):
-        raise SystemExit("packed rows do not give what the model gives for each prompt alone; see CausalScorer")
+    llm = TransformersLLM.of(model, tokenizer, batch_tokens=arguments.batch_tokens)
+    assert isinstance(llm.scorer, text_scorer.CausalScorer)
+    llm.scorer.row_tokens = arguments.row_tokens
     policy = Policy(llm, LoRA(8, 16.0))
     settings = Settings(
         advantage="grpo", samples=shape.samples, tasks_per_update=13, updates=3, learning_rate=1e-5,
@@ -229,14 +223,12 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="a tiny model in float32 on the CPU, to check the code")
     parser.add_argument("--row-tokens", type=int, default=512, help="packed into one row")
     parser.add_argument("--batch-tokens", type=int, default=16_384, help="read in one pass")
-    parser.add_argument("--cache-gib", type=int, default=16, help="memory for keys and values")
     arguments = parser.parse_args()
     import torch
 
     device, dtype, size = "cuda", torch.bfloat16, 8_192
     if arguments.cpu:
         device, dtype, size = "cpu", torch.float32, 1_024
-        arguments.models, arguments.cache_gib = ["tiny"], 1
         card = "the CPU, to check the code: these figures are no GPU's"
     elif not torch.cuda.is_available():
         raise SystemExit("there is no CUDA device here; with --cpu the same code runs a tiny model, as a check")

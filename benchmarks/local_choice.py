@@ -13,7 +13,7 @@ naive forward
 formal_llm, one walk at a time
     The library's scorer; what a walk's questions share is read once.
 formal_llm, all walks together
-    ``Planner.plan_all``: batches over walks, and caches over both. Caches are empty at the start of each measurement.
+    ``Planner.plan_all``: batches over walks. Nothing is remembered at the start of each measurement.
 
 The last two columns compare CPU time, which other work on the machine disturbs less. The probabilities of the naive
 passes and of the library are compared at the end.

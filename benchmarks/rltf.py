@@ -262,7 +262,7 @@ def teach(model: Any, tokenizer: Any, pack: TaskPack, planner: Planner, tasks: t
     from formal_llm.packs.training_rewards import exact_tools
     from formal_llm.rltf.warm_start import reference_plans
 
-    scorer = TransformersLLM.of(model, tokenizer, cache_bytes=0).scorer
+    scorer = TransformersLLM.of(model, tokenizer).scorer
     plans = reference_plans(planner, tasks, 2, references=exact_tools(pack))
     decisions = [decision for both in plans for episode in both for decision in episode.decisions]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

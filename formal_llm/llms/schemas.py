@@ -396,7 +396,8 @@ class _Closing:
             pairs = [
                 (one["key"], one["value"]) for one in value if isinstance(one, dict) and set(one) == {"key", "value"}
             ]
-            return {str(key): self.open(one, inner, path) for key, one in pairs} if len(pairs) == len(value) else value
+            table = {str(key): self.open(one, inner, path) for key, one in pairs}
+            return table if len(table) == len(value) else value  # of a key that is given twice, neither is dropped
         if kind == "array" and isinstance(value, list):
             places: Sequence[_AnySchema] = schema.get("prefixItems") or [schema.get("items", {})] * len(value)
             return [self.open(one, by, path) for one, by in zip(value, places, strict=False)] + value[len(places) :]

@@ -271,7 +271,7 @@ def model_of(settings: Settings) -> LocalLLM:
         return TransformersLLM(
             rest if named else name, device=settings.device, dtype=settings.dtype,
             device_map=settings.device_map or None, batch_tokens=settings.batch_tokens,
-            cache_bytes=settings.cache_bytes, template_settings=template, scoring=settings.scoring or "number",
+            template_settings=template, scoring=settings.scoring or "number",
         )  # fmt: skip
     if not colon and ("/" in name or name.startswith((".", "~"))):
         raise ModelError(f"there is no folder {name!r}; a model of the hub by that name is written transformers:{name}")

@@ -34,10 +34,6 @@ T = TypeVar("T")
 _NOTHING = 1e-12
 
 
-#: A gradient of less than this fraction of the questions reads them again: a kept pass is traversed as a whole.
-_MANY = 0.5
-
-
 @dataclass(eq=False)
 class _Asked:
     """A distinct question.
@@ -132,24 +128,11 @@ class Objective:
 
         quiet = not (entropy or kl)
         moving = [one for one in self._asked if not quiet or max(map(abs, one.coefficients)) > _NOTHING]
-        if len(moving) < _MANY * len(self._asked):
-            self.policy.scorer.drop_graphs()
-        restore = self._save_gradients()
-
-        def run_passes() -> ObjectiveFigures:
-            figures, left = ObjectiveFigures(), moving
-            while left:
-                seen = self._backpropagate_part(left, entropy, kl, questions_per_pass)
-                figures += seen
-                left = left[seen.gradients :]
-            self.policy.scorer.settle()
-            return figures
-
-        def shrink_pass() -> str:
-            restore()
-            return self.policy.scorer.drop_graphs()
-
-        figures = fitted(run_passes, shrink_pass)
+        figures, left = ObjectiveFigures(), moving
+        while left:
+            seen = self._backpropagate_part(left, entropy, kl, questions_per_pass)
+            figures += seen
+            left = left[seen.gradients :]
         still = [one for one in self._asked if quiet and max(map(abs, one.coefficients)) <= _NOTHING]
         with torch.no_grad():  # they have no gradient; only their entropy is reported
             for part in _split_parts(still, questions_per_pass):
@@ -158,7 +141,7 @@ class Objective:
 
     def _save_gradients(self) -> Callable[[], None]:
         """Return a function that restores the current gradients: a pass that runs out of memory has changed some."""
-        collect = [*self.policy.parameters, *self.policy.scorer.leaves]
+        collect = self.policy.parameters
         gradients = [None if one.grad is None else one.grad.clone() for one in collect]
 
         def restore_gradients() -> None:
@@ -171,7 +154,7 @@ class Objective:
         """Run one backward pass over the first questions, as many as there is room for."""
         policy, restore = self.policy, self._save_gradients()
 
-        def run_passes() -> ObjectiveFigures:
+        def run_pass() -> ObjectiveFigures:
             part = moving[: min(most, policy.room)]
             loss, seen = self._compute_loss(part, entropy, kl)
             loss.backward()
@@ -185,7 +168,7 @@ class Objective:
             policy.room = count // 2
             return f"{count // 2} questions in a backward pass"
 
-        return fitted(run_passes, shrink_pass)
+        return fitted(run_pass, shrink_pass)
 
     def _compute_loss(self, part: Sequence[_Asked], entropy: float, kl: float) -> tuple[torch.Tensor, ObjectiveFigures]:
         """Return the loss of some questions, and their measurements."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,9 +146,7 @@ class Policy:
             values = self._score_questions(questions)
         else:
             scorer = self.scorer
-            values = fitted(
-                lambda: self._score_questions(questions), lambda: scorer.drop_graphs() or fewer_tokens(scorer)
-            )
+            values = fitted(lambda: self._score_questions(questions), lambda: fewer_tokens(scorer))
         if self.temperature == 1.0:
             return values
         return torch.log_softmax(values / self.temperature, dim=-1)
@@ -177,14 +175,6 @@ class Policy:
         with self.scorer.aside(), self.model.disable_adapter():
             yield
 
-    def keeping_graphs(self, most: int) -> AbstractContextManager[None]:
-        """Like :meth:`Scorer.keeping_graphs`; the gradient is complete after ``scorer.settle()``.
-
-        Nothing is kept where training computes differently from answering: with dropout or with recomputed activations.
-        """
-        dropout = any(config.lora_dropout for config in self.model.peft_config.values())
-        return self.scorer.keeping_graphs(0 if dropout or self.gradient_checkpointing else most)
-
     @contextmanager
     def training(self) -> Iterator[None]:
         """Enable gradients and what only training uses (dropout of the adapters, gradient checkpointing)."""
@@ -209,14 +199,9 @@ class Policy:
             self.model.eval()
 
     def changed(self) -> None:
-        """Discard what was computed with the old weights; call this after the weights have changed.
-
-        Within :meth:`keeping_graphs` that includes the graphs: gradients that are wanted are settled before.
-        """
+        """Discard what was computed with the old weights; call this after the weights have changed."""
         self.model.eval()
         self.scorer.forget()
-        if self.scorer.graphs is not None:
-            self.scorer.graphs.clear()
 
     def save(self, folder: str | Path) -> None:
         """Save the adapters in the format of peft: ``peft.PeftModel.from_pretrained(base, folder)`` loads them.

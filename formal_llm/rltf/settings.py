@@ -65,10 +65,6 @@ class Settings(BaseModel):
     batch_tokens: int | None = Field(
         default=None, ge=1, description="Tokens read in one pass: bounds memory; none: as many as suit the device."
     )
-    cache_bytes: int = Field(default=1 << 30, ge=0, description="Memory for what is kept of read tokens in rollouts.")
-    graph_bytes: int = Field(
-        default=2 << 30, ge=0, description="Memory for graphs of rollouts: the gradient need not read them again."
-    )
 
     # -- the update
     advantage: str = Field(default="reinforce", description=f"The estimator: {', '.join(ADVANTAGES)}.")

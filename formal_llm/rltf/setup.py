@@ -20,7 +20,7 @@ from formal_llm.rltf.warm_start import ReferenceLimits
 _MAY_CHANGE = frozenset({
     "model", "updates", "epochs", "evaluate_every", "patience", "checkpoint_every", "keep_checkpoints", "processes",
     "tensorboard", "device", "threads", "reward_workers", "data", "questions_per_pass",
-    "batch_tokens", "cache_bytes", "graph_bytes", "device_map", "wandb",
+    "batch_tokens", "device_map", "wandb",
 })  # fmt: skip
 
 

@@ -249,13 +249,12 @@ class Learner:
         problem: Exception | None = None
         try:
             collector = self._collector
-            with policy.keeping_graphs(self.setup.settings.graph_bytes):
-                groups = (
-                    collector.collect_references(own_places)
-                    if warm
-                    else collector.collect_groups(step, own_places, self.memory)
-                )
-                figures = self._backpropagate_groups(groups, 1 / len(places), warm)
+            groups = (
+                collector.collect_references(own_places)
+                if warm
+                else collector.collect_groups(step, own_places, self.memory)
+            )
+            figures = self._backpropagate_groups(groups, 1 / len(places), warm)
         except (FormalLLMError, RuntimeError, MemoryError, ValueError) as error:
             problem = explain_error(error, step)
         self._share_error(problem)
@@ -365,8 +364,8 @@ def explain_error(error: Exception, step: int) -> Exception:
         return error
     advised = TrainingError(
         f"memory ran out in step {step}, though as little as can be was computed together: gradient_checkpointing "
-        "takes less in gradients, a lower cache_bytes in rollouts, dtype bfloat16 everywhere, and device_map spreads "
-        "the model over several devices. The last checkpoint is whole"
+        "takes less in gradients, dtype bfloat16 everywhere, and device_map spreads the model over several devices. "
+        "The last checkpoint is whole"
     )
     advised.__cause__ = error
     return advised

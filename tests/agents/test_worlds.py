@@ -91,8 +91,8 @@ def test_a_model_that_runs_here_scores_behind_the_run_so_far() -> None:
         made = Agent("pass", llm, [meet], worlds={"Sum": Summarise(3, alpha=alpha)}).run("q")
         told, candidates = asked[-1]
         assert candidates == [*texts, RAW]
-        scores = {text: own.score(told, text) / ((5 + len(own.renderer.continuation_tokens(text))) ** alpha / 6**alpha)
-                  for text in candidates}  # fmt: skip
+        sums = dict(zip(candidates, own.log_probabilities(told, candidates), strict=True))
+        scores = {text: value / ((5 + tokens) ** alpha / 6**alpha) for text, (value, tokens) in sums.items()}
         assert made.text_of("Sum") == max(scores, key=scores.__getitem__)
 
 

@@ -218,6 +218,10 @@ def test_null_stands_for_a_default() -> None:
 def test_tables_any_values_and_what_contains_itself() -> None:
     pairs = [{"key": "a", "value": 1}, {"key": "b", "value": 2}]
     assert open_value({"words": pairs}, longest.schema) == {"words": {"a": 1, "b": 2}}
+    twice = {"words": [{"key": "a", "value": 1}, {"key": "a", "value": 2}]}
+    assert open_value(twice, longest.schema) == twice
+    with pytest.raises(InputError, match="a words that cannot be used"):
+        longest.signature.bind(twice, strict=True)
     assert open_value({"value": '{"a": [1]}'}, kind_of.schema) == {"value": {"a": [1]}}
     assert open_value({"value": "a b"}, kind_of.schema) == {"value": "a b"}
     tree = {"label": "a", "children": ['{"label": "b", "children": []}']}

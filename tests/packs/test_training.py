@@ -222,16 +222,16 @@ def test_executed_plans_are_worth_what_comes_out(data: str, tmp_path: Path) -> N
 
 
 def test_models_by_folder_and_by_provider(causal: str, tmp_path: Path) -> None:
-    from formal_llm.llms.local.causal import CausalScorer
     from formal_llm.llms.local.encoders import BiEncoderScorer
+    from formal_llm.llms.local.text_scorer import CausalScorer
 
     assert isinstance(model_of(Settings(model=causal)).scorer, CausalScorer)
     bf16 = model_of(Settings(model=f"transformers:{causal}", dtype="bfloat16", device="cpu"))
     assert str(bf16.scorer.model.dtype) == "torch.bfloat16"
     spoken = tiny_models.tokenizer()
     place = tiny_models.save(tmp_path, tiny_models.encoder(len(spoken)), spoken)
-    small = model_of(Settings(model=causal, batch_tokens=100, cache_bytes=0)).scorer
-    assert isinstance(small, CausalScorer) and (small.batch_tokens, small.cache) == (100, None)
+    small = model_of(Settings(model=causal, batch_tokens=100)).scorer
+    assert isinstance(small, CausalScorer) and small.batch_tokens == 100
     assert isinstance(model_of(Settings(model=f"encoder:{place}")).scorer, BiEncoderScorer)
     assert model_of(Settings(model=f"encoder:{place}", batch_tokens=64)).scorer.batch_tokens == 64
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from formal_llm import CFG, Limits, Planner, Task
-from formal_llm.llms.local.encoders import encoder_scorer
+from formal_llm.llms.local.encoders import BiEncoderScorer
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
 from tests import tiny_models
@@ -59,7 +59,7 @@ def build(spoken: Any) -> Callable[..., LocalLLM]:
             ended = tiny_models.tokenizer(end_after=True)
             return TransformersLLM.of(tiny_models.seq2seq("t5", len(ended)), ended, name="tiny t5", **settings)
         if kind == "bert":
-            scorer = encoder_scorer(tiny_models.encoder(len(spoken)), spoken, **settings)
+            scorer = BiEncoderScorer(tiny_models.encoder(len(spoken)), spoken, **settings)
             return LocalLLM(scorer, "tiny bert")
         return TransformersLLM.of(tiny_models.causal(kind, len(spoken)), spoken, name=f"tiny {kind}", **settings)
 

@@ -12,14 +12,12 @@ import torch
 
 from formal_llm import Planner, Task
 from formal_llm.errors import TrainingError
-from formal_llm.llms.local.causal import CausalScorer
-from formal_llm.llms.local.kept_graphs import KeptGraphs
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Question
 from formal_llm.rltf.all_plans import enumerate_episodes
 from formal_llm.rltf.episode import Decision, Episode
 from formal_llm.rltf.objective import Objective, ObjectiveFigures, log_probabilities_of
-from formal_llm.rltf.policy import LoRA, Policy
+from formal_llm.rltf.policy import Policy
 from formal_llm.rltf.rollout import Start, rollout
 
 Build = Callable[..., LocalLLM]
@@ -225,19 +223,10 @@ class Table:
         self.parameters = [row.requires_grad_() for row in rows]
         self.base = [torch.log_softmax(torch.randn(count, generator=generator).double(), 0) for count in COUNTS]
         self.scorer, self.room, self.memory = self, 1_000, memory
-        self.leaves: list[torch.Tensor] = []
         self.passes: list[int] = []
-        self.dropped = 0
 
     def key(self, question: Question) -> Hashable:
         return question
-
-    def drop_graphs(self) -> str:
-        self.dropped += 1
-        return ""
-
-    def settle(self) -> None:
-        """Nothing is kept."""
 
     def log_probabilities(self, questions: Sequence[Question]) -> torch.Tensor:
         self.passes.append(len(questions))
@@ -314,18 +303,6 @@ def test_what_rounding_leaves_has_no_gradient(met: list[Episode], weight: float,
     assert (policy.parameters[0].grad is not None) is bool(gradients)
 
 
-@pytest.mark.parametrize(("moving", "dropped"), [(1, 1), (2, 0), (3, 0)])
-def test_graphs_are_dropped_where_less_than_half_of_the_questions_have_a_gradient(
-    met: list[Episode], moving: int, dropped: int
-) -> None:
-    policy = Table()
-    whole = policy.objective()
-    plans = [replace(met[0], decisions=(Decision(QUESTIONS[n], 1),)) for n in range(4)]
-    whole.add_episodes(plans, [float(n < moving) for n in range(4)])
-    assert whole.backpropagate_loss().gradients == moving
-    assert policy.dropped == dropped
-
-
 @pytest.mark.parametrize("most", [4, 256])
 def test_each_time_that_memory_runs_out_half_as_many_questions_are_read(
     met: list[Episode], most: int, caplog: pytest.LogCaptureFixture
@@ -372,120 +349,3 @@ def test_plans_have_the_sum_of_their_log_probabilities(met: list[Episode]) -> No
         policy.parameters[4][2] = math.nan
     with pytest.raises(TrainingError, match=f"log-probability is nan.*the plan {' '.join(met[2].word)} of"):
         log_probabilities_of(cast("Policy", policy), met)
-
-
-# -- graphs that are kept from the rollout -----------------------------------------------------------------------------
-
-
-def learned(policy: Policy, planner: Planner, tasks: list[Task], most: int, **settings: Any) -> ObjectiveFigures:
-    """The gradient of an update whose plans are made in it."""
-    with policy.keeping_graphs(most):
-        episodes = rollout(planner, policy, [Start(i, t, f"{i} {n}") for i, t in enumerate(tasks) for n in range(4)])
-        whole = Objective(policy, 1 / 3)
-        whole.add_episodes(episodes, [(n % 5 - 2) / 3 for n in range(len(episodes))])
-        with policy.training():
-            return whole.backpropagate_loss(**settings)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("settings", [{}, {"entropy": 0.3, "kl": 0.7}], ids=["plain", "entropy and distance"])
-def test_graphs_of_rollouts_give_the_same_gradient(
-    build: Build, planner: Planner, tasks: list[Task], kind: str, settings: dict[str, float]
-) -> None:
-    policy = moved(Policy(build(kind), temperature=2))
-    figures = learned(policy, planner, tasks, 0, **settings)
-    wanted = gradient(policy)
-    read = getattr(policy.scorer, "tokens_read", 0)
-    again = learned(policy, planner, tasks, 1 << 40, questions_per_pass=3, **settings)
-    assert same(gradient(policy), wanted)
-    assert again.loss == pytest.approx(figures.loss, rel=1e-3, abs=1e-5)
-    assert (again.questions, again.gradients) == (figures.questions, figures.gradients)
-    if kind == "llama" and not settings:
-        assert getattr(policy.scorer, "tokens_read", 0) - read < 0.7 * read  # what the rollout read is not read again
-    assert policy.scorer.graphs is None
-
-
-def test_graphs_of_old_weights_are_dropped(build: Build, planner: Planner, tasks: list[Task]) -> None:
-    policy = moved(Policy(build(), temperature=2))
-
-    def gradient_after_a_change(most: int) -> Any:
-        policy.changed()
-        before = [parameter.detach().clone() for parameter in policy.parameters]
-        with policy.keeping_graphs(most):
-            rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(4)])
-            with torch.no_grad():
-                for parameter in policy.parameters:
-                    parameter.mul_(1.5)
-            policy.changed()
-            episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(4)])
-            whole = Objective(policy)
-            whole.add_episodes(episodes, [1.0, -1.0, 0.5, -0.5])
-            with policy.training():
-                whole.backpropagate_loss()
-        found = gradient(policy)
-        with torch.no_grad():
-            for parameter, value in zip(policy.parameters, before, strict=True):
-                parameter.copy_(value)
-        return found
-
-    assert same(gradient_after_a_change(1 << 40), gradient_after_a_change(0))
-
-
-def test_few_questions_are_read_again_rather_than_all_that_was_read_with_them(
-    build: Build, planner: Planner, tasks: list[Task]
-) -> None:
-    policy = moved(Policy(build(), temperature=2))
-    scorer = policy.scorer
-    assert isinstance(scorer, CausalScorer)
-    found, again = [], []
-    for most in (0, 1 << 40):
-        with policy.keeping_graphs(most):
-            episodes = rollout(planner, policy, [Start(0, tasks[0], str(n)) for n in range(12)])
-            whole = Objective(policy)
-            whole.add_episodes(episodes, [1.0, *[0.0] * (len(episodes) - 1)])
-            read = scorer.tokens_read
-            with policy.training():
-                figures = whole.backpropagate_loss()
-        again.append(scorer.tokens_read - read)
-        found.append(gradient(policy))
-        assert figures.gradients < figures.questions / 2
-    assert same(found[1], found[0]) and again[1] == again[0] > 0
-
-
-def test_where_graphs_do_not_fit_the_memory_they_are_read_again(
-    build: Build, planner: Planner, tasks: list[Task], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy = moved(Policy(build(), temperature=2))
-    learned(policy, planner, tasks, 0)
-    wanted = gradient(policy)
-    backward = KeptGraphs.backward
-
-    def full(self: KeptGraphs) -> None:
-        backward(self)  # it has changed all gradients by then
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(KeptGraphs, "backward", full)
-    learned(policy, planner, tasks, 1 << 40)
-    assert same(gradient(policy), wanted)
-    reading = KeptGraphs.reading
-    begun = []
-
-    def fuller(self: KeptGraphs) -> Any:
-        begun.append(1)
-        if len(begun) > 4:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return reading(self)
-
-    monkeypatch.setattr(KeptGraphs, "reading", fuller)
-    learned(policy, planner, tasks, 1 << 40)
-    assert same(gradient(policy), wanted) and len(begun) == 5  # from then on no graphs are kept
-
-
-@pytest.mark.parametrize("settings", [{"lora": LoRA(dropout=0.3)}, {"gradient_checkpointing": True}])
-def test_no_graphs_where_training_computes_something_else(
-    build: Build, planner: Planner, tasks: list[Task], settings: dict[str, Any]
-) -> None:
-    policy = Policy(build(), **settings)
-    with policy.keeping_graphs(1 << 40):
-        rollout(planner, policy, [Start(0, tasks[0], "1")])
-        assert policy.scorer.graphs is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,9 +85,7 @@ def test_families_that_name_their_projections_otherwise(
 ) -> None:
     model = families.decoder(kind, {"vocab_size": len(spoken), **more})
     assert default_targets(model) == targets
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*reads each prompt by itself")
-        llm = TransformersLLM.of(model, spoken, name=kind)
+    llm = TransformersLLM.of(model, spoken, name=kind)
     policy = Policy(llm)
     before = table(policy)
     assert not torch.allclose(table(shaken(policy)), before, atol=1e-4)
@@ -111,9 +108,7 @@ def test_no_adapters_in_parts_that_see(spoken: Any) -> None:
     model = AutoModelForCausalLM.from_config(config).eval()
     sees = [name for name, _ in model.named_modules() if "vision_tower" in name and name.endswith("q_proj")]
     assert sees
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*reads each prompt by itself")
-        llm = TransformersLLM.of(model, spoken, name="sees")
+    llm = TransformersLLM.of(model, spoken, name="sees")
     names = [name for name, parameter in Policy(llm).model.named_parameters() if parameter.requires_grad]
     assert len(names) == 2 * 2 * 2  # two matrices for queries and values of two layers
     assert not any("vision" in name for name in names)

@@ -37,10 +37,6 @@ def test_the_paper_s_settings_are_the_defaults() -> None:
     assert (settings.rank, settings.targets) == (8, ())
 
 
-def test_rollouts_keep_one_gibibyte_of_tokens_and_two_of_graphs_by_default() -> None:
-    assert (Settings().cache_bytes, Settings().graph_bytes) == (1 << 30, 2 << 30)
-
-
 def test_tables_only_put_in_order(tmp_path: Path) -> None:
     flat = Settings.read(recipe(tmp_path, 'rank = 4\nadvantage = "rloo"\nsamples = 8\n'))
     tables = Settings.read(recipe(tmp_path, '[policy]\nrank = 4\n[update]\nadvantage = "rloo"\nsamples = 8\n'))
@@ -146,7 +142,7 @@ def test_what_is_computed_is_in_the_fingerprint(policy: Policy, change: dict[str
     assert setup(policy, tasks=2).fingerprint != setup(policy).fingerprint
 
 
-@pytest.mark.parametrize("change", [{"updates": 9}, {"device": "cpu"}, {"keep_checkpoints": 5}, {"cache_bytes": 0}])
+@pytest.mark.parametrize("change", [{"updates": 9}, {"device": "cpu"}, {"keep_checkpoints": 5}, {"batch_tokens": 9}])
 def test_how_it_is_computed_is_not(policy: Policy, change: dict[str, Any]) -> None:
     fingerprint = setup(policy, **change).fingerprint
     assert fingerprint == setup(policy).fingerprint

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from formal_llm import CFG, Limits, Planner, Task
-from formal_llm.llms.local.encoders import encoder_scorer
+from formal_llm.llms.local.encoders import BiEncoderScorer
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.planning import Plan
@@ -44,7 +44,7 @@ def tiny_policy(kind: str = "llama", **settings: Any) -> Policy:
     if kind == "t5":
         llm = TransformersLLM.of(tiny_models.seq2seq("t5", len(spoken)), spoken, name="tiny t5")
     elif kind == "bert":
-        llm = LocalLLM(encoder_scorer(tiny_models.encoder(len(spoken)), spoken), "tiny bert")
+        llm = LocalLLM(BiEncoderScorer(tiny_models.encoder(len(spoken)), spoken), "tiny bert")
     else:
         llm = TransformersLLM.of(tiny_models.causal(kind, len(spoken)), spoken, name=f"tiny {kind}")
     return Policy(llm, **settings)

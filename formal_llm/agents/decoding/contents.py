@@ -1,9 +1,6 @@
-"""What may be written in a state of an agent: a content, and the marker that opens the next state.
+"""How the text of an agent's state is written: freely, as one of given texts, by an expression, by a check of yours.
 
-``Written(FreeText(), markers=("Action:",), never=("Thought:",))`` is any text without one of the markers, and then
-``Action:``. A content may be narrower: one of given texts, the language of a regular expression or a grammar, JSON by a
-schema, a value of a type (:class:`OutputType`). A grammar of ours becomes one of those that engines of token masks read
-(:func:`cfg_to_ebnf`).
+A value of a type (:class:`OutputType`) is written as JSON.
 """
 
 from __future__ import annotations
@@ -51,29 +48,6 @@ class Regex:
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
-    """The language of a grammar.
-
-    Attributes:
-        text: rules as GBNF or EBNF of xgrammar, ``root`` the first.
-    """
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class JsonSchema:
-    """JSON that keeps a schema."""
-
-    text: str
-
-    @classmethod
-    def from_schema(cls, schema: Mapping[str, object]) -> JsonSchema:
-        """Of a schema as data."""
-        return cls(json.dumps(schema))
-
-
-@dataclass(frozen=True, slots=True)
 class Validated:
     """A text that a function accepts.
 
@@ -86,14 +60,14 @@ class Validated:
     schema: Mapping[str, object] | None = field(default=None, hash=False)
 
 
-Content: TypeAlias = FreeText | OneOf | Regex | Grammar | JsonSchema | Validated
+Content: TypeAlias = FreeText | OneOf | Regex | Validated
 
 
 def find_problem(content: Content, text: str) -> str:
     """What is wrong with a whole text; empty where nothing is.
 
     Raises:
-        ValueError: a grammar or a schema, which only masks hold a text to; a regular expression that is none.
+        ValueError: a regular expression that is none.
     """
     match content:
         case FreeText():
@@ -107,49 +81,12 @@ def find_problem(content: Content, text: str) -> str:
                 raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
         case Validated(check):
             return check(text)
-    raise ValueError(f"only masks hold a text to a {type(content).__name__}; give FreeText, OneOf or Regex")
 
 
 def filter_matching_texts(content: OneOf, begun: str) -> list[str]:
     """The texts that what is written so far may become; blanks before it, and behind a whole one, do not count."""
     begun = begun.lstrip()
     return [one for one in content.texts if one.startswith(begun) or one == begun.strip()]
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentPattern:
-    """What may be written from here: a content, and then a marker, or the end.
-
-    A marker is forced where there is one and the content can only end; else the model chooses among the legal ones.
-
-    Attributes:
-        content: what is written first.
-        markers: the markers that may follow it.
-        may_end: whether the text may end after the content. It must where no marker may follow.
-        never: the markers that may not follow: they stand nowhere in the content, and ``markers`` do not either.
-
-    Raises:
-        ValueError: a marker without a character, a marker that may follow and never, one that is in another one
-            (but at its end), or nothing that follows.
-    """
-
-    content: Content = FreeText()
-    markers: tuple[str, ...] = ()
-    may_end: bool = False
-    never: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not all((*self.markers, *self.never)):
-            raise ValueError("a marker is a text of one character at least")
-        if both := set(self.markers) & set(self.never):
-            raise ValueError(f"a marker may follow, or never: {', '.join(map(repr, sorted(both)))}")
-        every = (*self.markers, *self.never)
-        for one in every:
-            for other in every:
-                if one != other and one in other and not other.endswith(one):
-                    raise ValueError(f"the marker {one!r} stands in {other!r}: the second could never be written")
-        if not self.markers and not self.may_end:
-            raise ValueError("nothing follows the content: give markers, or may_end=True")
 
 
 #: The name under which an answer is written that is no object.

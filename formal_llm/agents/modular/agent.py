@@ -15,10 +15,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 from typing import TypeAlias
 
-from formal_llm.agents.decoding.masked_objects import MaskedObjects
 from formal_llm.agents.many import RunnableAgent
 from formal_llm.agents.modular.binding import Binder
 from formal_llm.agents.modular.journal import RunJournal
@@ -34,7 +32,6 @@ from formal_llm.errors import NoValidPlan, WritesNoText
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.llms.generation import ObjectLLM, TextLLM
 from formal_llm.llms.llm import resolve
-from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.objects import ObjectFunction, Writer
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema
@@ -202,8 +199,7 @@ class ModularAgent(RunnableAgent):
 def resolve_writer(llm: WriterLike) -> Writer:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
-    A model that runs here is held to schemas by masks, where xgrammar is installed. Chance (``test:random``) writes
-    random objects.
+    Chance (``test:random``) writes random objects.
 
     Raises:
         UnknownProvider: the string names no provider.
@@ -212,8 +208,6 @@ def resolve_writer(llm: WriterLike) -> Writer:
     found: object = resolve(llm) if isinstance(llm, str) else llm
     if isinstance(found, RandomLLM):
         return RandomObjectLLM(found.draw_seed())
-    if isinstance(found, TransformersLLM) and find_spec("xgrammar") is not None:
-        return MaskedObjects(found)
     if isinstance(found, (ObjectLLM, TextLLM)):
         return found
     if callable(found):

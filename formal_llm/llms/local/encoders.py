@@ -8,35 +8,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING
 
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import Placement, check_vocabulary, load
-from formal_llm.llms.local.scorer import Scorer, batches, by_length, fitting_tokens
+from formal_llm.llms.local.scorer import Scorer, batches, fitting_tokens
 from formal_llm.llms.packaged import find_minilm
 from formal_llm.llms.question import Question
 
 if TYPE_CHECKING:
     import torch
-    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 #: The maximum number of vectors that are kept.
 _KEPT = 50_000
 #: The number of tokens in one pass. On a CPU small batches have less padding and stay in its caches: for MiniLM a pass
 #: with gradients over texts of 20 to 70 tokens takes two thirds of the time of large batches.
 _BATCH_ON_CPU = 1_024
-
-
-class TextsRead(TypedDict, total=False):
-    """Which texts are read, and how many at once.
-
-    Attributes:
-        batch_tokens: the number of tokens in one pass, including padding; None: a suitable number for the device.
-        describe: whether to read the descriptions of terminals with the options that use them.
-    """
-
-    batch_tokens: int | None
-    describe: bool
 
 
 class BiEncoderScorer(Scorer):
@@ -47,7 +35,11 @@ class BiEncoderScorer(Scorer):
     Args:
         model, tokenizer: an ``AutoModel``, and its tokenizer.
         temperature: the divisor of the cosines; the smaller, the surer.
-        texts: ``batch_tokens`` and ``describe``, see :class:`TextsRead`.
+        batch_tokens: the number of tokens in one pass, including padding; None: a suitable number for the device.
+        describe: whether to read the descriptions of terminals with the options that use them.
+
+    Raises:
+        ModelError: the tokenizer is another model's.
     """
 
     def __init__(
@@ -60,6 +52,7 @@ class BiEncoderScorer(Scorer):
         describe: bool = True,
     ) -> None:
         super().__init__()
+        check_vocabulary(model, tokenizer)
         if not temperature > 0:
             raise ValueError(f"temperature is above 0, not {temperature}")
         self.model = model
@@ -148,18 +141,13 @@ class BiEncoderScorer(Scorer):
 
     def _compute_states(self, texts: Sequence[str]) -> Iterator[tuple[list[int], torch.Tensor, torch.Tensor]]:
         """Yield the last hidden states in batches, each with the places of its texts and 1 for each token inside."""
-        for places, tensors in self._tokenize_batches(texts):
+        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
+        device = self.model.get_input_embeddings().weight.device
+        for places in batches([len(ids) for ids in encoded["input_ids"]], self.batch_tokens):
+            rows = [{key: encoded[key][place] for key in encoded} for place in places]
+            tensors = self.tokenizer.pad(rows, return_tensors="pt").to(device)
             states = self.model(**tensors).last_hidden_state.float()  # a mean in bfloat16 would have only two digits
             yield places, states, tensors["attention_mask"].to(states)
-
-    def _tokenize_batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], BatchEncoding]]:
-        """Yield the texts in batches of similar length: the indices and the tensors of each batch."""
-        encoded = self.tokenizer(list(texts), truncation=True, max_length=self.longest)
-        lengths = [len(ids) for ids in encoded["input_ids"]]
-        device = self.model.get_input_embeddings().weight.device
-        for batch in batches(by_length(lengths), lengths, self.batch_tokens):
-            rows = [{key: encoded[key][index] for key in encoded} for index in batch]
-            yield batch, self.tokenizer.pad(rows, return_tensors="pt").to(device)
 
 
 class EncoderLLM(LocalLLM):
@@ -170,7 +158,7 @@ class EncoderLLM(LocalLLM):
             network.
         temperature: the divisor of the similarities.
         device, dtype, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        describe, batch_tokens: see :class:`TextsRead`.
+        describe, batch_tokens: see :class:`BiEncoderScorer`.
 
     Raises:
         MissingDependency: torch, transformers or the package are not installed.
@@ -195,20 +183,8 @@ class EncoderLLM(LocalLLM):
             model, local_files_only = str(find_minilm()), True
         placement = Placement(device, dtype, None, local_files_only)
         network, tokenizer = load(model, "encoder", placement)
-        scorer = encoder_scorer(
+        scorer = BiEncoderScorer(
             network, tokenizer, temperature=temperature, describe=describe, batch_tokens=batch_tokens
         )
         settings = {"temperature": temperature, "describe": describe}
         super().__init__(scorer, name, {**settings, "dtype": str(network.dtype)})
-
-
-def encoder_scorer(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    temperature: float = 0.05,
-    **texts: Unpack[TextsRead],
-) -> BiEncoderScorer:
-    """Create the scorer of an encoder; for the settings see the LLM."""
-    check_vocabulary(model, tokenizer)
-    return BiEncoderScorer(model, tokenizer, temperature=temperature, **texts)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-import shutil
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,80 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from uuid import uuid4
 
-from formal_llm.authored.caches import user_cache
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms.packaged import MINILM, SMOLLM2, find_minilm, find_smollm2
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-
-
-_LOG = logging.getLogger(__name__)
-#: The first bytes of every such file.
-_MAGIC = b"GGUF"
-#: How much of a file's beginning distinguishes it from others of the same size and time: the names and sizes of its
-#: weights.
-_HEAD = 1 << 20
-
-
-def written_out(file: Path, dtype: torch.dtype) -> Path:
-    """Return the folder with the weights of a GGUF file as numbers of this type; create it if necessary.
-
-    Since it takes a while, a message is logged, which appears on standard error. Several processes may do it at once.
-
-    Raises:
-        MissingDependency: the package ``gguf`` is not installed.
-        ModelError: the file is no GGUF file, is damaged, or has an architecture that transformers cannot read from such
-            files; or the cache cannot be written.
-    """
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(_HEAD)
-        status = file.stat()
-    except OSError as error:
-        raise ModelError(f"the model {file} cannot be read: {error.strerror}") from error
-    if not head.startswith(_MAGIC):
-        raise ModelError(f"the model {file} is no GGUF file: it does not begin with {_MAGIC.decode()}")
-    kind = str(dtype).removeprefix("torch.")
-    digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {kind} ".encode() + head).hexdigest()[:16]
-    folder = user_cache() / "gguf" / f"{file.stem}-{kind}-{digest}"
-    if not (folder / "config.json").is_file():
-        part = folder.with_name(f"{uuid4().hex}.part")
-        _LOG.warning("%s is written out once, which takes a while; it is kept in %s", file.name, folder.parent)
-        try:
-            _write_out(file, dtype, part)
-            if not folder.exists():
-                part.replace(folder)
-        except OSError as error:
-            if not (folder / "config.json").is_file():  # otherwise another process was faster
-                problem = f"{file.name} cannot be kept in {folder.parent}: {error.strerror or error}"
-                raise ModelError(f"{problem}; name another folder for caches: XDG_CACHE_HOME") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    return folder
-
-
-def _write_out(file: Path, dtype: torch.dtype, folder: Path) -> None:
-    import transformers
-
-    where = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name, "local_files_only": True}
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-        model = transformers.AutoModelForCausalLM.from_pretrained(dtype=dtype, **where)
-    except ImportError as error:
-        raise MissingDependency("GGUF files need the package gguf: pip install gguf") from error
-    except Exception as error:  # the readers of headers, weights and tokenizers have their own exceptions
-        raise ModelError(f"the model {file} cannot be read: {str(error).strip() or type(error).__name__}") from error
-    # The weights are plain numbers now; with this config they would be read as quantized ones.
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.hf_quantizer, model.is_quantized = None, False
-    folder.mkdir(parents=True)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
 
 
 ModelKind = Literal["text", "encoder"]
@@ -148,22 +78,26 @@ def load(
     if _is_path(name) and not (one_file or Path(name).is_dir()):
         raise ResourceNotFound("model folder", name, [])
     device, dtype = _device_and_dtype(placement)
-    called, name = name, str(written_out(Path(name), dtype)) if one_file else name
     # Code that comes with a model is not run, and there is no prompt to allow it.
-    files = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
+    files: dict[str, Any] = {"local_files_only": placement.local_files_only, "trust_remote_code": False}
+    if one_file:  # its weights become plain numbers, each time that it is loaded
+        files |= {"gguf_file": Path(name).name, "local_files_only": True}
+    place = str(Path(name).parent) if one_file else name
     # Only weights in safetensors, since a pickle could run code.
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, **files}
     if placement.device_map is not None:
         settings["device_map"] = placement.device_map
     try:
-        config = transformers.AutoConfig.from_pretrained(name, **files)
+        config = transformers.AutoConfig.from_pretrained(place, **files)
         two_parts = getattr(config, "is_encoder_decoder", False)
         classes = {
             "encoder": transformers.AutoModel,
             "text": transformers.AutoModelForSeq2SeqLM if two_parts else transformers.AutoModelForCausalLM,
         }
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **files)
-        model, loading_info = classes[kind].from_pretrained(name, config=config, output_loading_info=True, **settings)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **files)
+        model, loading_info = classes[kind].from_pretrained(place, config=config, output_loading_info=True, **settings)
+    except ImportError as error:
+        raise MissingDependency(f"the model {name} cannot be loaded: {_first_line(error)}") from error
     except Exception as error:  # the readers of configs, weights and tokenizers have their own exceptions
         raise ModelError(f"the model {name} cannot be loaded: {_first_line(error)}{_describe_remedy(name)}") from error
     _check_weights(name, kind, config, loading_info["missing_keys"])
@@ -172,7 +106,10 @@ def load(
             model = model.to(device)
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"the model {name} cannot be moved to {device}: {_first_line(error)}") from error
-    model.name_or_path = called  # the name of the base model in adapters trained on it
+    if one_file and hasattr(model.config, "quantization_config"):  # the weights are plain numbers now
+        del model.config.quantization_config
+        model.hf_quantizer, model.is_quantized = None, False
+    model.name_or_path = name  # the name of the base model in adapters trained on it
     return model.eval(), tokenizer
 
 

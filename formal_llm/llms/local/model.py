@@ -6,25 +6,36 @@ import hashlib
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from formal_llm.errors import LLMError, ModelError, ResourceNotFound
-from formal_llm.llms.generation import CUT_OFF, Generated, Messages, Stream, chat
+from formal_llm.errors import LLMError, ModelError, ResourceNotFound, WritesNoText
+from formal_llm.llms.generation import (
+    CUT_OFF,
+    Generated,
+    GeneratedObject,
+    Messages,
+    Stream,
+    Writing,
+    chat,
+)
 from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms.local.answer_tree import AnswerTree
+from formal_llm.llms.local.constrained import TokenGrammars, TokenMask
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
-from formal_llm.llms.local.rendering import Renderer
-from formal_llm.llms.local.scorer import PromptScorer
-from formal_llm.llms.local.text_scorer import TextSettings, answered_by, text_scorer
+from formal_llm.llms.local.rendering import Prompted, Renderer
+from formal_llm.llms.local.text_scorer import PromptScorer, TextSettings, answered_by, text_scorer
+from formal_llm.llms.objects import with_schema
 from formal_llm.llms.packaged import find_minilm, find_smollm2
-from formal_llm.llms.question import Question
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.schemas import Schema, check_schema
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
-    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 #: The placeholder for the bytes of an incomplete character.
@@ -127,8 +138,6 @@ def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
     return ids or [int(begins or 0)]
 
 
-#: Changes scores: takes the tokens so far and the scores, one row for each text, and returns the new scores.
-Processor: TypeAlias = "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]"
 #: The settings that a provider string may have besides :class:`TextSettings`.
 _IN_TEXTS = {"dtype", "device", "local_files_only"}
 
@@ -138,14 +147,13 @@ class TransformersLLM(LocalLLM):
 
     The probability of an option is that of its whole answer, the number and the token that ends it, among the legal
     answers: nothing is generated, and 1 and 12 are distinguished. ``scoring`` selects other ways to score options. The
-    shared parts of questions are read once (see :class:`~formal_llm.llms.local.causal.CausalScorer`).
+    shared parts of questions are read once (see :class:`~formal_llm.llms.local.text_scorer.CausalScorer`).
 
     Args:
         model: a folder, or a name on the hub; or the folder of trained adapters, such as ``RUN/final``.
         device, dtype, device_map, local_files_only: see :class:`~formal_llm.llms.local.loading.Placement`.
-        settings: ``style``, ``cue``, ``template_settings``, ``cache_bytes``, ``row_tokens``, ``batch_tokens``,
-            ``packing``, ``scoring``; see :class:`TextSettings`. The default scoring of adapters is that of their
-            training.
+        settings: ``style``, ``cue``, ``template_settings``, ``batch_tokens``, ``scoring``; see
+            :class:`TextSettings`. The default scoring of adapters is that of their training.
 
     Raises:
         MissingDependency: torch or transformers are not installed.
@@ -153,6 +161,7 @@ class TransformersLLM(LocalLLM):
     """
 
     provider = "transformers"
+    takes_text = True
     reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
 
     def __init__(
@@ -226,20 +235,69 @@ class TransformersLLM(LocalLLM):
         assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
+    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+        """Answer all questions together, and write the requested texts one after the other."""
+        chosen = iter(super().choose_many([one for one in questions if not isinstance(one, Writing)]))
+        return [self._answer_writing(one) if isinstance(one, Writing) else next(chosen) for one in questions]
+
+    def _answer_writing(self, asked: Writing) -> Answer | LLMError:
+        try:
+            if asked.grammar is not None:
+                written = self.generate(
+                    asked.messages, max_tokens=asked.max_tokens, stop=asked.stop, temperature=asked.temperature,
+                    mask=self._grammars.hold_to_lark(asked.grammar.lark),
+                )  # fmt: skip
+                return Answer((), text=written.text, usage=written.usage, ended=written.ended, stopped=written.stopped)
+            if (answer := asked.written_by(self)) is None:
+                raise WritesNoText(self, "write this")
+        except LLMError as error:
+            return error
+        return answer
+
     def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int = 512,
+        stop: Sequence[str] = (),
+        temperature: float = 0.0,
+        mask: TokenMask | None = None,
     ) -> Generated:
         """Write the next message of a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
 
-        With a temperature above 0 the text is drawn with torch's random numbers.
+        With a temperature above 0 the text is drawn with torch's random numbers. A mask holds the text to a grammar.
 
         Raises:
             LLMError: the chat is too long for the model.
         """
         ids = self.renderer.tokens(chat(messages))
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
+        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, mask=mask)
         text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
         return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
+
+    def generate_object(
+        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
+    ) -> GeneratedObject:
+        """Write the next message of a chat as an object, see :class:`~formal_llm.llms.generation.ObjectLLM`.
+
+        The model is shown the schema, and held to it token by token.
+
+        Raises:
+            InvalidAnswer: the object was not whole when the tokens ran out.
+            LLMError: the chat is too long for the model.
+            MissingDependency, ModelError: see :class:`~formal_llm.llms.local.constrained.TokenGrammars`.
+            ValueError: the schema is not supported.
+        """
+        check_schema(schema)
+        shown = with_schema(chat(messages), schema)
+        mask = self._grammars.hold_to_schema(schema)
+        written = self.generate(shown, max_tokens=max_tokens, temperature=temperature, mask=mask)
+        return GeneratedObject.read(written.text, schema, written.usage, shown[-1].content)
+
+    @cached_property
+    def _grammars(self) -> TokenGrammars:
+        size = int(self.scorer.model.get_output_embeddings().weight.shape[0])
+        return TokenGrammars(self.scorer.tokenizer, size, self._ends)
 
     def continue_text(
         self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
@@ -300,37 +358,14 @@ class TransformersLLM(LocalLLM):
         found = first_stop(text, stop)
         if found is not None:
             return found[1]
+        return "" if new and new[-1] in self._ends else None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The tokens that end a text."""
         ends = getattr(self.scorer.model.generation_config, "eos_token_id", None)
-        stops = {ends} if isinstance(ends, int) else set(ends or ())
-        return "" if new and new[-1] in stops else None
-
-    def write_tokens(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int = 512,
-        stop: Sequence[str] = (),
-        temperature: float = 0.0,
-        processor: Processor | None = None,
-        beams: int = 1,
-    ) -> tuple[int, list[int]]:
-        """Like :meth:`generate`, in tokens: return how many were read, and the written ones, including the final one.
-
-        Args:
-            messages: the chat; a single text stands for a message of the user.
-            max_tokens: the maximum number of tokens to write.
-            stop: texts after which the writing ends.
-            temperature: 0 for the most probable tokens.
-            processor: changes the scores of the next tokens, given those so far, for example as a mask.
-            beams: the number of beams; 1 for a single text.
-
-        Raises:
-            LLMError: the chat is too long for the model, or the processor raised the error.
-        """
-        return self._write_ids(
-            self.renderer.tokens(chat(messages)), max_tokens=max_tokens, stop=stop, temperature=temperature,
-            processor=processor, beams=beams,
-        )  # fmt: skip
+        ends = self.scorer.tokenizer.eos_token_id if ends is None else ends
+        return [ends] if isinstance(ends, int) else list(ends or ())
 
     def _write_ids(
         self,
@@ -339,8 +374,7 @@ class TransformersLLM(LocalLLM):
         max_tokens: int,
         stop: Sequence[str],
         temperature: float,
-        processor: Processor | None = None,
-        beams: int = 1,
+        mask: TokenMask | None = None,
         streamer: object = None,
     ) -> tuple[int, list[int]]:
         import torch
@@ -350,8 +384,7 @@ class TransformersLLM(LocalLLM):
         options: dict[str, object] = (
             {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}
         )
-        options |= {"logits_processor": [processor]} if processor is not None else {}
-        options |= {"num_beams": beams} if beams > 1 else {}
+        options |= {"logits_processor": [mask]} if mask is not None else {}
         options |= {"streamer": streamer} if streamer is not None else {}
         if stop:
             options |= {"stop_strings": list(stop), "tokenizer": tokenizer}
@@ -367,52 +400,39 @@ class TransformersLLM(LocalLLM):
                 attention_mask=torch.ones_like(prompt),
                 max_new_tokens=max_tokens,
                 pad_token_id=padding,
+                eos_token_id=self._ends or None,
                 **options,
             )
         return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
-    def score(self, messages: Messages, continuation: str) -> float:
-        """Return the natural log-probability that exactly ``continuation`` comes next, without the token that ends it.
+    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+        """Return how probable it is that exactly each text comes next, see :class:`ScoringLLM`.
 
         Args:
             messages: the chat; a single text stands for a message of the user.
-            continuation: the text, at least one token long.
+            texts: the texts, at least one token long each.
+
+        Returns:
+            For each text the natural logarithm of its probability, without the token that ends it, and its tokens.
 
         Raises:
             LLMError: both together are too long for the model.
-            ValueError: the continuation has no token.
+            ValueError: a text has no token.
         """
-        return self._score_continuation(messages, continuation)[0]
-
-    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
-        """Like :meth:`score`, for several texts, each with its number of tokens.
-
-        Raises:
-            LLMError, ValueError: see :meth:`score`.
-        """
-        return [self._score_continuation(messages, text) for text in texts]
-
-    def _score_continuation(self, messages: Messages, continuation: str) -> tuple[float, int]:
         import torch
 
-        model, renderer = self.scorer.model, self.renderer
+        assert isinstance(self.scorer, PromptScorer)
+        renderer = self.renderer
         with self._lock, torch.no_grad():
-            before, ids = list(renderer.tokens(chat(messages))), renderer.continuation_tokens(continuation)
-            if not ids:
-                raise ValueError("the continuation has no token")
-            if renderer.longest is not None and len(before) + len(ids) > renderer.longest:
-                raise LLMError(f"chat and continuation have {len(before) + len(ids):,} tokens; the model reads fewer")
-            device = model.get_input_embeddings().weight.device
-            if renderer.style == "seq2seq":
-                start = int(model.config.decoder_start_token_id)
-                logits = model(
-                    input_ids=torch.tensor([before], device=device),
-                    decoder_input_ids=torch.tensor([[start, *ids[:-1]]], device=device),
-                ).logits[0]
-            else:
-                logits = model(input_ids=torch.tensor([[*before, *ids]], device=device)).logits[0, len(before) - 1 : -1]
-            logs = torch.log_softmax(logits.float(), dim=-1)
-            return float(logs[torch.arange(len(ids)), torch.tensor(ids)].sum()), len(ids)
+            before = renderer.tokens(chat(messages))
+            written = [renderer.continuation_tokens(text) for text in texts]
+            if not all(written):
+                raise ValueError("a text has no token")
+            longest = len(before) + max(map(len, written), default=0)
+            if renderer.longest is not None and longest > renderer.longest:
+                raise LLMError(f"chat and continuation have {longest:,} tokens; the model reads fewer")
+            scores = self.scorer.score([Prompted(before, AnswerTree.of([ids])) for ids in written])
+        return [(float(score), len(ids)) for score, ids in zip(scores, written, strict=True)]
 
     def _measure_length(self, question: Question) -> int:
         return len(self.renderer.prompt(question).tokens)

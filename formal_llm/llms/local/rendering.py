@@ -8,9 +8,9 @@ message, in an encoder-decoder model its end token, in a plain text the end of t
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from formal_llm.errors import LLMError, ModelError, did_you_mean
@@ -65,8 +65,8 @@ class Renderer:
         self.longest = longest
         self.template_settings = dict(template_settings or {})
         self._pieces: dict[tuple[str, ...], list[str]] = {}
-        self._ids: OrderedDict[str, tuple[int, ...]] = OrderedDict()
-        self._trees: OrderedDict[tuple[str, ...], AnswerTree] = OrderedDict()
+        self._tokenize_text = lru_cache(_KEPT)(self._encode_prompt)
+        self._find_tree = lru_cache(_KEPT)(self._build_tree)
         self._check_settings()
         self._tail, self._opening, self._separator, self._ending = self._find_surroundings()
         self.tree(("1", "2"))  # reports an unusable tokenizer now instead of at the first question
@@ -152,18 +152,11 @@ class Renderer:
         """Return the tokens of a chat up to where the model continues."""
         return self._tokenize_text(self.text(messages))
 
-    def _tokenize_text(self, text: str) -> tuple[int, ...]:
-        known = self._ids.get(text)
-        if known is None:
-            ids = self._encode_text(text, special=self.style != "chat")
-            if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
-                del ids[-1]  # some tokenizers end every text, but this one continues
-            known = self._ids[text] = tuple(ids)
-            if len(self._ids) > _KEPT:
-                self._ids.popitem(last=False)
-        else:
-            self._ids.move_to_end(text)
-        return known
+    def _encode_prompt(self, text: str) -> tuple[int, ...]:
+        ids = self._encode_text(text, special=self.style != "chat")
+        if self.style == "plain" and ids and ids[-1] == self.tokenizer.eos_token_id:
+            del ids[-1]  # some tokenizers end every text, but this one continues
+        return tuple(ids)
 
     def tree(self, answers: tuple[str, ...]) -> AnswerTree:
         """Return the tree of some answers.
@@ -171,15 +164,13 @@ class Renderer:
         Raises:
             ModelError: two of them have the same tokens.
         """
-        known = self._trees.get(answers)
-        if known is None:
-            try:
-                known = self._trees[answers] = AnswerTree.of([self.answer_tokens(answer) for answer in answers])
-            except ValueError as error:
-                raise ModelError(f"the tokenizer of {self._name} cannot distinguish answers: {error}") from error
-            if len(self._trees) > _KEPT:
-                self._trees.popitem(last=False)
-        return known
+        return self._find_tree(answers)
+
+    def _build_tree(self, answers: tuple[str, ...]) -> AnswerTree:
+        try:
+            return AnswerTree.of([self.answer_tokens(answer) for answer in answers])
+        except ValueError as error:
+            raise ModelError(f"the tokenizer of {self._name} cannot distinguish answers: {error}") from error
 
     def answer_tokens(self, text: str) -> tuple[int, ...]:
         """Return the tokens of an answer after the prompt, including those that end it."""

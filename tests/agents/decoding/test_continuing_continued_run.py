@@ -233,12 +233,6 @@ class TestContents:
                 bounds=Bounds(corrections=2),
             )
 
-    def test_what_only_masks_can_hold(self):
-        from formal_llm.agents.decoding.contents import JsonSchema
-
-        with pytest.raises(ValueError, match="only masks"):
-            react("Final Thought] so [Answer] x", contents={"Ans": JsonSchema("{}")})
-
     def test_tokens_of_its_own(self):
         made, _ = react("Final Thought] " + "so " * 999, "so " * 9, "9", contents={"Final-Tht": FreeText(2)})
         assert made.text_of("Final-Tht") is not None

@@ -21,36 +21,22 @@ _BY_LAYER = ("layer_types", "mlp_layer_types", "layers_block_type", "per_layer_c
 WINDOW = 24
 
 _SLIDING = {"sliding_window": WINDOW}
-_ONE_IN_TWO = {"layer_types": ["sliding_attention", "full_attention"] * 2}
-_LATENT = {"num_key_value_heads": 4}  # attention on a latent vector has as many keys as queries
-#: Families with layers that see only a part, with what their configs call it.
-WINDOWED: dict[str, dict[str, Any]] = {
-    "afmoe": _SLIDING, "beam": _SLIDING, "cohere2": _SLIDING, "cwm": _SLIDING, "doge": {"keep_window_size": WINDOW},
-    "exaone4": _SLIDING, "flint": _SLIDING, "gemma2": _SLIDING, "gemma3_text": _SLIDING,
-    "gemma4_text": {**_SLIDING, "vocab_size_per_layer_input": 200}, "gpt_oss": _SLIDING, "granite_swa": _SLIDING,
-    "kolibri1": _SLIDING, "laguna": {**_SLIDING, **_ONE_IN_TWO, "num_attention_heads_per_layer": [4] * 4},
-    "mellum": {**_SLIDING, **_ONE_IN_TWO}, "mimo_v2_flash": _SLIDING, "ministral": {**_SLIDING, "head_dim": 8},
-    "mistral": _SLIDING, "olmo3": _SLIDING, "phi3": _SLIDING, "phimoe": _SLIDING,
-    "qwen2": {**_SLIDING, "use_sliding_window": True, "max_window_layers": 0},
-    "qwen3": {**_SLIDING, "use_sliding_window": True, "max_window_layers": 0}, "starcoder2": _SLIDING,
-    "vaultgemma": _SLIDING,
+#: Families that are read in packed rows; some have layers that see only a part.
+PACKED: dict[str, dict[str, Any]] = {
+    "cohere": {"logit_scale": 0.25}, "cohere2": _SLIDING, "falcon": {}, "gemma": {},
+    "gemma2": {**_SLIDING, "final_logit_softcapping": 3.0}, "gemma3_text": _SLIDING, "glm4": {}, "gpt2": {},
+    "gpt_bigcode": {}, "gpt_neox": {}, "gptj": {}, "granite": {"logits_scaling": 4.0}, "llama": {},
+    "ministral": {**_SLIDING, "head_dim": 8}, "mistral": _SLIDING, "mixtral": {}, "olmo2": {}, "olmo3": _SLIDING,
+    "opt": {}, "phi": {}, "phi3": _SLIDING, "qwen2": {**_SLIDING, "use_sliding_window": True, "max_window_layers": 0},
+    "qwen3": {**_SLIDING, "use_sliding_window": True, "max_window_layers": 0}, "qwen3_moe": {}, "smollm3": {},
+    "starcoder2": _SLIDING,
 }  # fmt: skip
-#: Some families without windows: absolute, rotary and other positions; experts; attention on latent vectors.
-PLAIN: dict[str, dict[str, Any]] = {
-    "biogpt": {}, "bitnet": {}, "codegen": {}, "cohere": {}, "deepseek_v3": _LATENT,
-    "diffllama": {}, "falcon": {}, "gemma": {}, "glm4": {}, "gpt2": {}, "gpt_bigcode": {}, "gpt_neox": {}, "gptj": {},
-    "granitemoe": {}, "llama": {}, "minimax_m2": {}, "mixtral": {}, "nanochat": {}, "olmo2": {}, "opt": {},
-    "persimmon": {}, "phi": {}, "qwen3_moe": {}, "smollm3": {}, "xglm": {},
-}  # fmt: skip
-#: Some that read each prompt by itself: a state, an index, places that are counted in the row, the other direction.
+#: Some that read each prompt by itself: positions by bias, local windows, a state, the other direction.
 ALONE: dict[str, dict[str, Any]] = {
-    "deepseek_v32": {**_LATENT, "index_topk": WINDOW, "index_n_heads": 2, "index_head_dim": 8},
+    "bloom": {}, "mpt": {"max_seq_len": 512}, "falcon": {"alibi": True}, "mamba": {}, "jamba": {},
     "gpt_neo": {"window_size": WINDOW, "num_layers": 2, "attention_types": [[["global", "local"], 1]]},
-    "jamba": {}, "lfm3": _SLIDING, "modernbert-decoder": {},
+    "modernbert-decoder": {}, "deepseek_v3": {"num_key_value_heads": 4},
 }  # fmt: skip
-#: What looks for the tokens to attend to by their content, and among later ones too: beyond its window a later token
-#: changes what an earlier one becomes, so not even two readings of one text by transformers agree.
-BY_CONTENT = ("doge", "deepseek_v32")
 
 
 def decoder(kind: str, more: dict[str, Any]) -> Any:

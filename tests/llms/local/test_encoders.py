@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM, encoder_scorer
+from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.question import Outlook, Prospect, Question, Term
 from formal_llm.planning.packs import TaskPack
@@ -95,7 +95,7 @@ def test_vectors_are_computed_once_and_forgotten(spoken: Callable[..., Any]) -> 
 def test_gradients_are_those_of_the_naive_computation(spoken: Callable[..., Any]) -> None:
     model = tiny_models.encoder()
     tokenizer = spoken()
-    scorer = encoder_scorer(model, tokenizer, temperature=0.5)
+    scorer = BiEncoderScorer(model, tokenizer, temperature=0.5)
     asked = [question("restore"), question("translate", [1])]
     table = scorer.log_probabilities(asked)
     naive = []
@@ -136,7 +136,7 @@ def test_settings_that_have_no_meaning(model: Any, spoken: Callable[..., Any]) -
 
 
 def test_a_selection(model: Any, spoken: Callable[..., Any]) -> None:
-    llm = LocalLLM(encoder_scorer(model, spoken()), "tiny")
+    llm = LocalLLM(BiEncoderScorer(model, spoken()), "tiny")
     asked = Question("Which?", ["wok", "oven", "pot"], several=True, task="cook")
     assert asked.check(llm.choose(asked)).numbers
 

@@ -57,7 +57,7 @@ def test_a_question_too_long_fails_alone(kind: str, network: Callable[..., Any],
 
 def test_weights_that_are_no_numbers(spoken: Callable[..., Any]) -> None:
     model = tiny_models.causal()
-    llm = TransformersLLM.of(model, spoken(), packing="on")
+    llm = TransformersLLM.of(model, spoken())
     with torch.no_grad():
         model.model.norm.weight.fill_(torch.nan)
     with pytest.raises(ModelError, match="probabilities that are no numbers"):

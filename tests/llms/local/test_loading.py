@@ -25,7 +25,6 @@ from formal_llm.llms.local.loading import (
     model_and_settings,
     scoring_of,
     settings_of,
-    written_out,
 )
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Question
@@ -72,7 +71,6 @@ def change(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-@pytest.mark.filterwarnings("ignore:.*reads each prompt by itself")
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "bloom", "mamba", "t5", "bart"])
 def test_what_was_saved_is_loaded(
     kind: str, tmp_path: Path, network: Callable[..., Any], spoken: Callable[..., Any]
@@ -274,7 +272,7 @@ def test_a_provider_string_sets_what_the_template_reads(tmp_path: Path, llama: A
     tokenizer.chat_template += "{% if not enable_thinking %}<think></think>{% endif %}"
     folder = tiny_models.save(tmp_path, llama, tokenizer)
     for value, ending in (("true", "assistant\n"), ("false", "<think></think>")):
-        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&row_tokens=64")
+        llm = resolve(f"transformers:{folder}?enable_thinking={value}&dtype=float32&batch_tokens=64")
         assert isinstance(llm, TransformersLLM)
         assert llm.renderer.text(Question("Which?", ["a", "b"]).messages).endswith(ending)
         assert llm.name == folder
@@ -377,24 +375,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches" / "formal-llm" / "gguf"
-
-
-def test_it_is_written_out_once(file: Path, cache: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    import transformers
-
-    folder = written_out(file, torch.float32)
-    assert folder.parent == cache and [one.name for one in cache.iterdir()] == [folder.name]
-    assert "tiny.gguf is written out once" in caplog.text
-    caplog.clear()
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)  # not asked again
-    assert written_out(file, torch.float32) == folder
-    assert not caplog.text
-
-
 def test_the_weights_are_those_of_the_file(file: Path) -> None:
     import transformers
 
@@ -415,20 +395,11 @@ def test_it_answers(file: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"PK\x03\x04", b"GGUF", b"GGUF" + b"\x03" + b"\0" * 200])
-def test_what_is_no_such_file(tmp_path: Path, cache: Path, text: bytes) -> None:
+def test_what_is_no_such_file(tmp_path: Path, text: bytes) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(text)
     with pytest.raises(ModelError, match=r"broken\.gguf"):
         load(str(broken))
-    assert not cache.exists() or not list(cache.iterdir())  # nothing half made is left
-
-
-def test_a_cache_that_cannot_be_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    with pytest.raises(ModelError, match="XDG_CACHE_HOME"):
-        written_out(file, torch.float32)
 
 
 def test_no_such_file(tmp_path: Path) -> None:

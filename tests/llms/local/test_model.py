@@ -57,7 +57,7 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
     ]
     identities = [llm.identity for llm in named]
     assert all(identities.count(identity) == 1 for identity in identities)
-    assert identities[0] == TransformersLLM.of(llama, spoken(chat=True), name="tiny", row_tokens=9).identity
+    assert identities[0] == TransformersLLM.of(llama, spoken(chat=True), name="tiny", batch_tokens=9).identity
     assert repr(named[0]) == "<TransformersLLM tiny>"
     # Two models in memory cannot be told apart, so a cache wants a name.
     unnamed = TransformersLLM.of(llama, spoken())
@@ -67,16 +67,15 @@ def test_identity(llama: Any, spoken: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_unknown_settings_are_told_before_anything_is_loaded() -> None:
-    with pytest.raises(TypeError, match="unknown settings: cach_bytes"):
-        TransformersLLM("/there/is/no/such/folder", cach_bytes=0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unknown settings: bach_tokens"):
+        TransformersLLM("/there/is/no/such/folder", bach_tokens=0)  # type: ignore[call-arg]
 
 
 @pytest.fixture(params=["llama", "gpt2", "mamba", "chat", "t5"])
 def writer(request: pytest.FixtureRequest, network: Callable[..., Any], spoken: Callable[..., Any]) -> TransformersLLM:
     kind = request.param
     tokenizer = spoken(chat=kind == "chat", end_after=kind == "t5")
-    packing = "off" if kind == "mamba" else "auto"
-    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind, packing=packing)
+    return TransformersLLM.of(network("llama" if kind == "chat" else kind), tokenizer, name=kind)
 
 
 def test_text_without_temperature_is_the_same_each_time(writer: TransformersLLM) -> None:
@@ -140,27 +139,25 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     with torch.no_grad():
         logs = torch.log_softmax(llama(input_ids=torch.tensor([ids])).logits[0].double(), -1)
     wanted = sum(float(logs[place - 1, ids[place]]) for place in range(len(before), len(ids)))
-    assert llm.score("restore the image", "Colorization, then 12") == pytest.approx(wanted, abs=1e-4)
+    assert isinstance(llm, ScoringLLM)
+    texts = ["Colorization, then 12", "Colorization"]
+    found = llm.log_probabilities("restore the image", texts)
+    assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
+    assert found[0][0] == pytest.approx(wanted, abs=1e-4) and found[0][0] < found[1][0]
 
     t5 = TransformersLLM.of(network("t5"), spoken(end_after=True))
     with torch.no_grad():
         own = token_by_token.seq2seq_sum(network("t5"), spoken(end_after=True), "restore", "then 12", ends=False)
-    assert t5.score("restore", "then 12") == pytest.approx(float(own), abs=1e-4)
-
-
-def test_the_scores_of_several_texts_have_their_lengths(llm: TransformersLLM) -> None:
-    texts = ["Colorization", "Colorization, then 12"]
-    assert isinstance(llm, ScoringLLM)
-    found = llm.log_probabilities("restore the image", texts)
-    assert [one for one, _ in found] == [llm.score("restore the image", text) for text in texts]
-    assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
-    assert found[0][0] > found[1][0] and found[0][1] < found[1][1]
+    assert t5.log_probabilities("restore", ["then 12"])[0][0] == pytest.approx(float(own), abs=1e-4)
+    with pytest.raises(ValueError, match="a text has no token"):
+        t5.log_probabilities("restore the image", ["12", ""])
 
 
 def test_scores_and_choices_agree(llm: TransformersLLM) -> None:
     """Of answers of one digit, whose ends are scored too, the distribution follows from the scores."""
     asked = token_by_token.question(9)
-    sums = torch.tensor([llm.score(asked.messages, f"{number}\n") for number in range(1, 10)])
+    found = llm.log_probabilities(asked.messages, [f"{number}\n" for number in range(1, 10)])
+    sums = torch.tensor([value for value, _ in found])
     assert list(llm.choose(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
 
 
