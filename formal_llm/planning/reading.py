@@ -430,6 +430,8 @@ class _PlanReader:
         row = rows[0][1].strip()
         pieces = row.split(SLASH) if len(rows) == 1 and not self._is_step(row) else [row]
         if len(pieces) > 1 and (row[0] not in "{[" or all(map(self._is_step, pieces))):
+            if self._cfg is not None and all(piece in self._terminals for piece in pieces):  # as words are written
+                return Reading(words=(tuple(turn_word(pieces, self._order)),))
             return self._read_lines([self._read_line(rows[0][0], piece) for piece in pieces])
         if row[0] in "{[" and not _BULLETS.match(row) and not self._is_step(row):
             return self._read_json(text)

@@ -59,7 +59,8 @@ def test_ends_are_beginnings() -> None:
 def test_changes_in_lines() -> None:
     lines = ["saw on wood", *(f"saw on the result of step {n}" for n in (1, 2)), "glue on the result of step 3"]
     found = verify_text("\n".join(f"Use {line}" for line in lines), Verifier(DESK))
-    assert found.reason.startswith("line 1 (Use saw on wood): saw cannot stand at place 2 because of %limit 2 saw; ")
+    problem = "no plan has this step there after line 2, because of %limit 2 saw; "
+    assert found.reason.startswith(f"line 3 (Use saw on the result of step 2): {problem}")
     assert found.changes == ("take out saw",)
     cake = CFG.from_string("%order prefix\nCake -> bake Cake | ice Cake | dough\n%require 1 ice")
     found = verify_text("Use bake on dough", Verifier(cake))
