@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from ast import literal_eval
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, combinations_with_replacement, islice
@@ -100,6 +100,15 @@ def split_mark(row: str) -> tuple[str, int | None]:
     return (text[numbered.end() :], int(numbered[1])) if numbered else (text, None)
 
 
+def _choose_folding(owned: Iterable[tuple[str, str]]) -> Callable[[str], str]:
+    """How texts are compared: capitals do not count, unless by them alone something can be told from something else."""
+    found: dict[str, dict[str, str]] = {}
+    for text, owner in owned:
+        found.setdefault(fold_text(text), {})[" ".join(text.split())] = owner
+    alike = all(len(forms) == 1 or len(set(forms.values())) == 1 for forms in found.values())
+    return fold_text if alike else lambda text: " ".join(text.split())
+
+
 class StepTexts:
     """What the steps of rules may be called: a text of the rules, or the name or label of a terminal.
 
@@ -110,10 +119,16 @@ class StepTexts:
     Attributes:
         printed: the steps as they are printed, with their transitions.
         silent: the transitions that print no step.
+        fold: a text as it is compared.
     """
 
     def __init__(self, pda: PDA | None, vocabulary: Vocabulary | None = None) -> None:
         vocabulary = vocabulary or Vocabulary(pda)  # type: ignore[arg-type]
+        moves = pda.transitions if pda is not None else ()
+        names = dict.fromkeys(vocabulary.terminals) or dict.fromkeys(m.read for m in moves if m.read is not None)
+        forms = {name: dict.fromkeys((vocabulary.label(name), name, name.replace("_", " "))) for name in names}
+        owned = [(form, name) for name in forms for one in forms[name] for form in (one, f"Use {one}")]
+        self.fold = _choose_folding([*owned, *((move.text, move.text) for move in moves)])
         self.printed: dict[str, set[Transition]] = {}
         self._near: dict[str, set[Transition]] = {}
         self.reading: dict[str, set[Transition]] = {}
@@ -121,13 +136,12 @@ class StepTexts:
         self._names: dict[str, list[str]] = {}
         self.shown: dict[str, None] = {}
         self.silent: set[Transition] = set()
-        for move in pda.transitions if pda is not None else ():
+        for move in moves:
             self._add_move(move, vocabulary.label(move.read) if move.read is not None else "")
-        for name in dict.fromkeys(vocabulary.terminals) or self.reading:
-            label = vocabulary.label(name)
+        for name, (label, *others) in forms.items():
             self.shown.update(dict.fromkeys((name, label)))
-            self._labels.setdefault(fold_text(label), []).append(name)
-            for form in dict.fromkeys((fold_text(name), fold_text(name.replace("_", " ")))):
+            self._labels.setdefault(self.fold(label), []).append(name)
+            for form in dict.fromkeys(map(self.fold, (*others, name))):
                 self._names.setdefault(form, []).append(name)
 
     def _add_move(self, move: Transition, label: str) -> None:
@@ -136,13 +150,13 @@ class StepTexts:
         text = write_step(move, label)
         if text is not None:
             self.printed.setdefault(one_line(text), set()).add(move)
-            self._near.setdefault(fold_text(text), set()).add(move)
+            self._near.setdefault(self.fold(text), set()).add(move)
             return
         self.silent.add(move)
         if move.decision:
             answer, bare = move.text or label, move.question.rstrip("?: ")
             for form in (f"{move.question} {answer}", f"{bare}: {answer}", f"{bare} {answer}", answer):
-                self._near.setdefault(fold_text(form), set()).add(move)
+                self._near.setdefault(self.fold(form), set()).add(move)
 
     def find_terminals(self, text: str, *, printed: bool = False) -> tuple[str, ...]:
         """The terminals that a text names, with or without "Use" before it; none where it names none.
@@ -154,9 +168,10 @@ class StepTexts:
         Raises:
             NotationError: it is the label of one terminal and the name of another.
         """
-        for form in dict.fromkeys((fold_text(text), fold_text(text).removeprefix("use "))):
+        whole = self.fold(text)
+        for form in dict.fromkeys((whole, whole[4:] if whole[:4].casefold() == "use " else whole)):
             labelled, named = self._labels.get(form, []), self._names.get(form, [])
-            printed = printed or form != fold_text(text)
+            printed = printed or form != whole
             if labelled and named and not set(named) <= set(labelled) and not printed:
                 raise NotationError(
                     f"{text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
@@ -168,7 +183,7 @@ class StepTexts:
 
     def find_moves(self, text: str) -> Collection[Transition]:
         """The transitions that a line may describe."""
-        found = self.printed.get(text) or self._near.get(fold_text(text))
+        found = self.printed.get(text) or self._near.get(self.fold(text))
         return found or {one for name in self.find_terminals(text) for one in self.reading.get(name, ())}
 
 
@@ -694,9 +709,10 @@ class GrammarSteps:
         texts: StepTexts | None = None,
     ) -> None:  # fmt: skip
         self._cfg, self._lines, self._flows, self._called = cfg, lines, flows, not lines
-        self._forms = [fold_text(line.text) for line in lines]
+        self._fold = texts.fold if texts is not None else fold_text
+        self._forms = [self._fold(line.text) for line in lines]
         self._labels = {
-            name: {fold_text(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
+            name: {self._fold(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
         }
         named = [texts.find_terminals(line.text, printed=True) if texts is not None else () for line in lines]
         self.matches: list[set[Transition]] = [set() for _ in lines]
@@ -796,7 +812,7 @@ class GrammarSteps:
         if production.text:
             text = one_line(production.text)
             for index in indices:
-                for rest in _strip_form(self._forms[index], fold_text(text), ": "):
+                for rest in _strip_form(self._forms[index], self._fold(text), ": "):
                     yield from ((self._lines[index].text, below, index) for below in self._choose(body, rest, mode))
             for below in self._choose(body, None, mode) if number is None else ():
                 chosen = any(kind in ("chain", "either") or selection_members(name) for kind, name, *_ in below)

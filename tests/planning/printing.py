@@ -60,10 +60,16 @@ def plans(pda: PDA, order: Order, longest: int) -> Iterator[Plan]:
 
 
 def is_print_of(text: str, cfg: CFG, word: tuple[str, ...], order: Order, form: str) -> bool | None:
-    """Whether some derivation of a word prints this text; None where not all were looked at."""
+    """Whether some derivation of a word prints this text; None where not all were looked at.
+
+    Nested calls may also be written as a list of steps, with each terminal that no text speaks for.
+    """
     found = derivations(cfg, word, 300)
-    if any(printed(plan_of(cfg, one, order), form) == text for one in found.found):
-        return True
+    for one in found.found:
+        steps = [str(step).split(": ", 1)[1] for step in plan_of(cfg, one, "forward").steps]
+        listed = [f"Step {at}: {step}" for at, step in enumerate(steps if order == "forward" else steps[::-1], 1)]
+        if text in (printed(plan_of(cfg, one, order), form), "\n".join(listed)):
+            return True
     return False if found.complete else None
 
 
