@@ -19,7 +19,6 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain, combinations_with_replacement, islice
 from typing import Any, Literal, NamedTuple
@@ -51,7 +50,7 @@ _OTHERS = 100
 #: With more printed steps than this it is not determined which of them were possible at the place of a wrong one.
 _TRIED = 100
 #: How many ways to read one line are looked at, and how many moves the steps of a grammar may have.
-_WAYS, _MOVES = 1_000, 200_000
+_WAYS, _MOVES = 1_000, 50_000
 _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 #: How plans can be written, for errors.
 FORMS = "a plan is one step a line, a word (names with blanks between them), nested calls, or JSON"
@@ -555,7 +554,7 @@ class _PlanReader:
         try:
             self.texts.find_moves(text)
         except NotationError as error:
-            raise self._error(str(error), place, row) from None
+            raise self._error(error.problem, place, row) from None
         return StepLine(place, row, text, number)
 
     def _read_lines(self, lines: list[StepLine]) -> Reading:
@@ -573,8 +572,12 @@ class _PlanReader:
         flows = [list(self._find_flows(line.text)) for line in lines]
         told = cfg is not None and any(production.text for production in cfg.productions)
         if cfg is not None and (told or any(inputs for ways in flows for _, inputs in ways)):
-            with suppress(NotationError) if told else nullcontext():  # a text does not say what it is applied to
-                lines, flows = self._order_by_flow(lines, flows)
+            self._check_known(lines, lines if told else flows, self.texts.shown)
+            ordered = self._order_by_flow(lines, flows)
+            if not isinstance(ordered, ReadingProblem):
+                lines, flows = ordered
+            elif not told:  # a text does not say what it is applied to
+                return Reading(lines=tuple(lines), wrong=ordered)
             begin = [("flat", cfg.start)] + [("root", cfg.start)] * (self._order == "prefix")
             made = GrammarSteps(cfg, begin, lines, flows, self.texts)
             self._check_known(lines, made.matches, made.shown)
@@ -633,25 +636,22 @@ class _PlanReader:
                 raise Undecided(f"there are too many ways to read {' and '.join(parts)!r}")
         return ways[-1]
 
-    def _order_by_flow(self, lines: list[StepLine], flows: list[list[Flow]]) -> tuple[list[StepLine], list[list[Flow]]]:
-        """The steps in the order in which a plan prints them, where they say what they are applied to.
-
-        Raises:
-            NotationError: a result is used before it is made, or not once.
-        """
+    def _order_by_flow(
+        self, lines: list[StepLine], flows: list[list[Flow]]
+    ) -> tuple[list[StepLine], list[list[Flow]]] | ReadingProblem:
+        """The steps in the order in which a plan prints them; or the result that is not used as it can be."""
         below: dict[int, list[int]] = {}
         unused: dict[int, None] = {}
         for number, (line, ways) in enumerate(zip(lines, flows, strict=True), 1):
             below[number] = [one for one in ways[0][1] if isinstance(one, int)] if ways else []
             for one in below[number]:
                 if one not in unused:
-                    raise self._error(
-                        f"there is no result of step {one} here: each is made before, and used once", *line[:2]
-                    )
+                    problem = f"there is no result of step {one} here: each is made before, and used once"
+                    return ReadingProblem(problem, line)
                 del unused[one]
             unused[number] = None
         if len(unused) > 1:
-            raise self._error("the result of this step is not used by another step", *lines[min(unused) - 1][:2])
+            return ReadingProblem("the result of this step is not used by another step", lines[min(unused) - 1])
         order: list[int] = []
         todo = [len(lines)]
         while todo:
