@@ -17,19 +17,10 @@ from formal_llm.automata.models.symbols import turn_word
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.printed import StepLine, StepTexts, fold_text, write_step
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading import (
-    CandidateWords,
-    Reading,
-    ReadingProblem,
-    StepLine,
-    StepTexts,
-    apply_rules,
-    fold_text,
-    read_plan,
-    write_step,
-)
+from formal_llm.planning.reading import CandidateWords, Reading, ReadingProblem, apply_rules, read_plan
 
 #: What a step costs that is put in, taken out, replaced.
 KEEPING = EditWeights(insert=1, delete=2, substitute=2)

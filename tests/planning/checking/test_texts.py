@@ -29,9 +29,9 @@ from formal_llm.cli.sources import load
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.checking.texts import describe_line_changes, find_remedy
 from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.printed import StepLine
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading import StepLine
 from tests.planning.printing import changes, is_print_of, plans, printed, read_in, some_run_prints
 from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
 
