@@ -14,10 +14,11 @@ from warnings import catch_warnings
 import typer
 
 from formal_llm.authoring import load_plan_examples
-from formal_llm.automata import CFG, PDA, Lookahead, Word
+from formal_llm.automata import CFG, PDA, Lookahead, Source, Word
 from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals, why_empty
 from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.automata.models.clockwork import base_with_clock
@@ -29,7 +30,7 @@ from formal_llm.cli.sources import LoadedRules, load
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.plans.vocabulary import SLASH, write_word
+from formal_llm.planning.plans.vocabulary import SLASH, order_of, write_word
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.trail import describe_hard_rule
@@ -295,18 +296,19 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
-def _write_line(word: Word, rules: object) -> str:
+def _write_line(word: Word, rules: Source) -> str:
     """A plan on one line, for people: labels, decisions with their questions; of a grammar its names."""
-    base = base_with_clock(rules) if isinstance(rules, PDA) else None
+    automaton = as_automaton(rules)
+    base = base_with_clock(automaton) if isinstance(automaton, PDA) else None
     if base is None or base.cfg is not None or not word:
-        return write_word(word, base.order if base is not None else "forward")
+        return write_word(word, order_of(rules))
     asked = {move.read: move.question.rstrip() for move in base.transitions if move.decision}
     parts = []
     for name in turn_word(word, base.order):
         question = asked.get(name, "")
         colon = "" if question[-1:] in ("", "?", ":") else ":"
         parts.append(f"{question}{colon} {base.label(name)}".strip())
-    return SLASH.join(parts)
+    return write_word(word, order_of(rules)) if any(SLASH in part for part in parts) else SLASH.join(parts)
 
 
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:

@@ -17,8 +17,8 @@ from formal_llm.planning.checking.verify import Verifier
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
 The plan is read from a file, or from standard input for "-": one step a line, by name or label, in the order in which
-they are carried out; a word, names with blanks between them; nested calls; JSON. Bullets and numbers before a step are
-dropped; nothing else may stand on its line.
+they are carried out, or on one line with " / " between them; a word, names with blanks between; nested calls; JSON.
+Bullets and numbers before a step are dropped; nothing else may stand on its line.
 
 Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to blame
 are named.

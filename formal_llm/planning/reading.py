@@ -50,7 +50,7 @@ _OTHERS = 100
 _TRIED = 100
 _NO_RULES = PDA([], start=0, accepting=[0], check=False)
 #: How plans can be written, for errors.
-FORMS = "a plan is one step a line, a word (names with blanks between them), nested calls, or JSON"
+FORMS = "a plan is one step a line with nothing beside it, a word (names with blanks between), nested calls, or JSON"
 
 
 class ReadingProblem(NamedTuple):

@@ -1,7 +1,7 @@
 """Is this plan valid, and if not: where does it go wrong, what was possible there, what is the nearest valid plan?
 
-This is for plans that somebody else made, a person or a model that plans in free text. A :class:`Verifier` keeps what
-it learns about an automaton, so that it serves many plans; :func:`verify` is its one-shot form.
+This is for plans that somebody else made, a person or a model. A :class:`Verifier` keeps what it learns about an
+automaton, so that it serves many plans; :func:`verify` is its one-shot form.
 """
 
 from __future__ import annotations
