@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -338,7 +339,13 @@ class _PlanReader:
             known = sum(name in self._terminals for name in names)
             if 2 * known > len(names) > 1 and not any(self._find_flows(row)):  # a slip in a word
                 return Reading(words=(tuple(self._resolve_name(name, *rows[0]) for name in names),))
-        return self._read_lines([self._read_line(*row) for row in rows])
+        lines = [self._read_line(*row) for row in rows]
+        if len(rows) == 1 and row in self._terminals and self.base is not None and self.base.accepts((row,)):
+            with suppress(NotationError):  # one name is a word, and may be a step too
+                if (reading := self._read_lines(lines)).wrong is None:
+                    return replace(reading, words=((row,), *reading.words))
+            return Reading(words=((row,),))
+        return self._read_lines(lines)
 
     @staticmethod
     def _error(problem: str, place: int | None, row: str) -> NotationError:
