@@ -20,7 +20,7 @@ from formal_llm.agents.actions import find_calls
 from formal_llm.agents.roles import Roles
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.llms import LLM
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM
 from formal_llm.tools import Toolkit, tool
 from tests.agents.chats import Chats, words
 
@@ -43,7 +43,7 @@ def agents(name: str) -> list[Agent]:
     behaviour = Behaviour.load(name)
     ends = Limits({"User": 6}) if behaviour.endless else None  # the person leaves
     free = Agent(
-        name, RandomTextLLM(), toolkit, limits=ends, worlds={"[User]": lambda run: f"[User] {len(run.segments)}"}
+        name, RandomLLM(can=TEXTS), toolkit, limits=ends, worlds={"[User]": lambda run: f"[User] {len(run.segments)}"}
     )
     if "[Action]" not in {state.text for state in behaviour.states.values()}:
         return [free]
@@ -51,11 +51,11 @@ def agents(name: str) -> list[Agent]:
     roles = Roles.from_markers(behaviour, dict.fromkeys((one.text for one in behaviour.states.values()), str))
     ruled: dict[str, Any] = {"rules": ["(eventually search)"], "limits": limits}
     native = (
-        [Agent(name, RandomTurnLLM(), toolkit, **how) for how in ({}, ruled)]
+        [Agent(name, RandomLLM(can=TURNS), toolkit, **how) for how in ({}, ruled)]
         if None not in (roles.action, roles.input)
         else []
     )
-    return [free, Agent(name, RandomTextLLM(), toolkit, **ruled), *native]
+    return [free, Agent(name, RandomLLM(can=TEXTS), toolkit, **ruled), *native]
 
 
 def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
@@ -63,10 +63,10 @@ def one_run(agent: Agent, seed: int, counts: Counter[str]) -> None:
     texts = words((state.text for state in agent.behaviour.states.values()), TOOLS)
     texts += [f"[Action] {name} [Action Input] Danube " for name in (*TOOLS, "serch")]
     if agent.native:
-        llm: LLM = RandomTurnLLM(seed, (*TOOLS, "serch", "[Answer]", ""), lies=0.3)
+        llm: LLM = RandomLLM(seed, can=TURNS, words=(*TOOLS, "serch", "[Answer]", ""), lies=0.3)
         counts["native"] += 1
     else:
-        llm = Chats(seed, texts) if seed % 2 else RandomTextLLM(seed, texts)
+        llm = Chats(seed, texts) if seed % 2 else RandomLLM(seed, can=TEXTS, words=texts)
     run = agent.start(f"Question {seed}: [Answer] is that a marker?", llm=llm)
     counts["runs"] += 1
     try:

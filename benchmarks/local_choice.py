@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import tiny_decoder
-from formal_llm import Answer, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm import LLM, Answer, Planner, Question, RandomLLM, Task, TaskPack
 from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.local.rendering import Renderer
 
@@ -48,18 +48,18 @@ class Recorded:
     answers: tuple[int, ...]
 
 
-class Scripted:
+class Scripted(LLM):
     """Answers as recorded, after a model has been asked: one question at a time."""
 
     def __init__(self, walks: Sequence[Recorded], ask: Callable[[Sequence[Question]], list[Probabilities]]) -> None:
         self.walks = walks
-        self.ask = ask
+        self.compute = ask
         self.asked = [0] * len(walks)
         self.found: dict[tuple[int, int], Probabilities] = {}
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """The recorded answer."""
-        return self._answer(question, self.ask([question])[0])
+        return self._answer(question, self.compute([question])[0])
 
     def _answer(self, question: Question, probabilities: Probabilities) -> Answer:
         walk = int(question.walk)
@@ -72,9 +72,11 @@ class Scripted:
 class ScriptedTogether(Scripted):
     """The same, many questions at a time."""
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+    at_once = 64
+
+    def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
         """The recorded answers."""
-        return [self._answer(q, p) for q, p in zip(questions, self.ask(questions), strict=True)]
+        return [self._answer(q, p) for q, p in zip(questions, self.compute(questions), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Bench:
                 walk, llm = self.planner.start(task), RandomLLM(seed)
                 answers = []
                 while (question := walk.question) is not None:
-                    answers.append(llm.choose(question).number)
+                    answers.append(llm.ask(question).number)
                     walk.answer(answers[-1])
                 if len(answers) == decisions:
                     own.append(Recorded(task, tuple(answers)))
@@ -182,7 +184,7 @@ class Bench:
 
         def ask(questions: Sequence[Question]) -> list[Probabilities]:
             found: list[Probabilities] = []
-            for outcome in llm.choose_many(questions):
+            for outcome in llm.answer_all(questions):
                 assert isinstance(outcome, Answer)
                 assert outcome.probabilities is not None
                 found.append([outcome.probabilities[n] for n in sorted(outcome.probabilities)])

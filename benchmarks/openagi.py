@@ -104,17 +104,15 @@ def measure_tools(names: Sequence[str]) -> Table:
 # -- what lookahead saves ----------------------------------------------------------------------------------------------
 
 
-class Counted:
+class Counted(RandomLLM):
     """A random answerer that looks at every prompt."""
 
-    def __init__(self, seed: int) -> None:
-        self._llm = RandomLLM(seed)
-        self.characters = 0
+    characters = 0
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question, /) -> Answer:
         """A random answer."""
         self.characters += sum(len(message.content) for message in question.messages)
-        return self._llm.choose(question)
+        return super().answer(question)
 
 
 def measure_packs(seeds: int) -> Table:

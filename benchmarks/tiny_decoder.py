@@ -27,7 +27,7 @@ def questions(planner: Planner, tasks: Sequence[Task], seed: int = 0) -> list[st
         llm = RandomLLM(seed + number)
         while (question := walk.question) is not None:
             found.append(question.prompt)
-            walk.answer(llm.choose(question))
+            walk.answer(llm.ask(question))
     return found
 
 

@@ -27,7 +27,7 @@ from formal_llm.guard import Guard
 from formal_llm.guard import Result as GuardResult
 from formal_llm.guard.rules.data import Value
 from formal_llm.guard.rules.expressions import Constant, FieldPath
-from formal_llm.llms.llm import LLMLike
+from formal_llm.llms.providers import LLMLike
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.procedure import ConditionNeed, FactNeed, Need, NeedGroup, NotNeed, Procedure
 from formal_llm.procedures.run import ProcedureOutcome

@@ -14,23 +14,16 @@ if TYPE_CHECKING:
     from formal_llm.agents.transcript import Correction, Segment, Transcript
     from formal_llm.agents.voting import SelfConsistency, Vote
 
-#: For each name the module that defines it. A guard needs few of these modules, and a hook of one starts often.
+#: For each module the names that it defines. A guard needs few of these modules, and a hook of one starts often.
 _HOMES = {
-    "Agent": "agent",
-    "AgentOutcome": "many",
-    "Allowed": "monitor",
-    "Conversation": "conversation",
-    "Correction": "transcript",
-    "Event": "monitor",
-    "Markers": "markers",
-    "Monitor": "monitor",
-    "Refusal": "refusal",
-    "Segment": "transcript",
-    "SelfConsistency": "voting",
-    "Splitter": "markers",
-    "Transcript": "transcript",
-    "TurnWindow": "conversation",
-    "Vote": "voting",
+    "agent": "Agent",
+    "conversation": "Conversation TurnWindow",
+    "many": "AgentOutcome",
+    "markers": "Markers Splitter",
+    "monitor": "Allowed Event Monitor",
+    "refusal": "Refusal",
+    "transcript": "Correction Segment Transcript",
+    "voting": "SelfConsistency Vote",
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)

@@ -51,15 +51,15 @@ from formal_llm.errors import (
     AgentPaused,
     AutomatonError,
     NotAllowed,
+    RecordError,
     ToolkitError,
-    TranscriptError,
     WritesNoText,
     unknown,
 )
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ContinuingLLM, TextLLM, ToolCallingLLM, ToolOffer
-from formal_llm.llms.llm import LLM, LLMLike, resolve
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.providers import LLMLike, resolve
+from formal_llm.llms.text_request import ToolOffer
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.walks.budget import Budget
 from formal_llm.tools.calling import CallLimits
@@ -187,7 +187,7 @@ class Agent(RunnableAgent):
         ToolkitError: the behaviour calls tools and there are none, or the arguments of a tool cannot be written.
         AutomatonError: a tool has the name of a state, a limit names neither, or the run begins with no question.
         NotAllowed: no run satisfies the rules.
-        TranscriptError: an example is not a run of the behaviour.
+        RecordError: an example is not a run of the behaviour.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class Agent(RunnableAgent):
             limits = replace(limits, default=times)
         self.rules: AgentRules = _compile_rules(self.behaviour, roles, toolkit, names, rules, limits)
         states = _find_tool_states(roles)
-        can_call = isinstance(self.llm, ToolCallingLLM) and not isinstance(self.llm, ContinuingLLM)
+        can_call = "call" in self.llm.can and "continue" not in self.llm.can
         self.native = (can_call and states is not None and writer is None) if native is None else native
         if self.native and states is None:
             raise ToolkitError([f"{self.behaviour.name} has no states for an action and its input, so native=False"])
@@ -246,7 +246,7 @@ class Agent(RunnableAgent):
         self.examples = tuple(examples)
         for number, one in enumerate(self.examples, 1):
             if not (found := one.verify(self.behaviour)).valid:
-                raise TranscriptError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
+                raise RecordError(f"example {number} is no run of {self.behaviour.name}: {found.reason}")
         output = self.output_type = OutputType.of(output_type) if output_type is not None else None
         self.prompt = self._write_prompt(instructions, roles, toolkit)
         by = {state: getattr(world, "__qualname__", repr(world)) for state, world in roles.worlds.items()}
@@ -409,7 +409,7 @@ class Agent(RunnableAgent):
             on_event: called with each event, instead of the agent's own callback.
 
         Raises:
-            SnapshotError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
+            RecordError: the state is damaged, or of another behaviour; the run does not wait for one of these calls.
         """
         read = PausedRun.from_json(state, self.monitor.fingerprint)
         run = self.start(read.question, llm=llm, on_event=on_event)
@@ -496,9 +496,9 @@ def make_writer(
     streaming: bool = False,
 ) -> Writer:
     """Create the writer that suits a model: one for models that continue a text, another for models that chat."""
-    if not isinstance(llm, ContinuingLLM | TextLLM):
+    if not {"continue", "write"} & {*llm.can}:
         raise WritesNoText(llm, "write as an agent")
-    kind = ContinuingWriter if isinstance(llm, ContinuingLLM) else ChattingWriter
+    kind = ContinuingWriter if "continue" in llm.can else ChattingWriter
     return kind(llm, behaviour, instructions, temperature=temperature, bounds=bounds, streaming=streaming)
 
 
@@ -550,9 +550,11 @@ def ensure_text_llm(llm: LLM, *, calls_tools: bool = False) -> LLM:
     Raises:
         WritesNoText: any other LLM that only chooses.
     """
-    if isinstance(llm, RandomLLM):
-        return (RandomTurnLLM if calls_tools else RandomTextLLM)(llm.draw_seed(), _WORDS)
-    if not isinstance(llm, TextLLM | ContinuingLLM | ToolCallingLLM):
+    if isinstance(llm, RandomLLM) and llm.can == LLM.can:
+        writer = RandomLLM(llm.draw_seed(), can=TURNS if calls_tools else TEXTS, words=_WORDS)
+        writer.name = "test:random"
+        return writer
+    if not {"write", "continue", "call"} & {*llm.can}:
         raise WritesNoText(llm, "write as an agent")
     return llm
 

@@ -21,9 +21,9 @@ from formal_llm.agents.transcript import Transcript
 from formal_llm.automata.models.automaton import make_fingerprint
 from formal_llm.errors import AgentError, AgentStopped, Cancelled, InvalidAnswer, ToolError, WritingError
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import Stream, in_one_piece
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import Stream, in_one_piece
 from formal_llm.llms.usage import Prices, TokenUsage
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.results import Results
@@ -302,7 +302,7 @@ class RunnableAgent(ABC):
             One outcome for each question, in order, including those from the file.
 
         Raises:
-            ResultsError: the file is in use, belongs to another agent or other questions, or is damaged.
+            RecordError: the file is in use, belongs to another agent or other questions, or is damaged.
         """
         asked = list(questions)
         if results is None:
@@ -331,7 +331,7 @@ class RunnableAgent(ABC):
 def identify_runs(agent: RunnableAgent) -> dict[str, str]:
     """Identify what the runs of an agent depend on besides the question: the LLM, and a hash of everything."""
     llm = agent.llm
-    identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
+    identity = llm.identity or {"llm": llm.name or type(llm).__name__}
     identity_text = json.dumps([identity, agent.variant], default=str)
     return {
         "llm": str(identity.get("llm", "")),

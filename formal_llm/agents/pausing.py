@@ -8,14 +8,14 @@ nothing is asked and no tool is called twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
-from formal_llm.errors import AgentPaused, Pending, SnapshotError
+from formal_llm.errors import AgentPaused, Pending, RecordError
 from formal_llm.llms.question import Answer
 from formal_llm.llms.recorded import answer_from_data, answer_to_data
 from formal_llm.planning.json_data import JSON
@@ -66,7 +66,7 @@ class InnerPaused(Pending):
 
     def __init__(self, paused: AgentPaused) -> None:
         self.state = paused.state
-        self.waiting = cast("Sequence[Waiting]", paused.waiting)
+        self.waiting = paused.waiting
         super().__init__(str(paused))
 
 
@@ -187,17 +187,17 @@ class PausedRun:
         """Read the state of a run under rules with this fingerprint.
 
         Raises:
-            SnapshotError: it is damaged, or belongs to other rules.
-            TranscriptError: its transcript is damaged.
+            RecordError: it is damaged, or belongs to other rules.
+            RecordError: its transcript is damaged.
         """
         try:
             data: Any = json.loads(text)
         except ValueError as error:
-            raise SnapshotError(f"the state of the run is damaged: {error}") from error
+            raise RecordError(f"the state of the run is damaged: {error}") from error
         for found in problems(data, _SHAPE):
-            raise SnapshotError(f"the state of the run is damaged: {found.problem}")
+            raise RecordError(f"the state of the run is damaged: {found.problem}")
         if data["rules"] != fingerprint:
-            raise SnapshotError(
+            raise RecordError(
                 f"the run was paused under rules with the fingerprint {data['rules']}, and this agent's have "
                 f"{fingerprint}: its behaviour, its rules, its limits or the names of its tools differ"
             )
@@ -223,7 +223,7 @@ class PausedRun:
                 {int(number): state for number, state in data["paused"].items()},
             )
         except (TypeError, ValueError) as error:
-            raise SnapshotError(f"the state of the run is damaged: {error}") from error
+            raise RecordError(f"the state of the run is damaged: {error}") from error
 
 
 _CALL = Keys(

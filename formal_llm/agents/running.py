@@ -41,13 +41,13 @@ from formal_llm.errors import (
     LLMError,
     NotAllowed,
     Pending,
-    SnapshotError,
+    RecordError,
     WritingError,
 )
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import Messages, Writing
 from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import Messages, TextRequest
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools.calling import Caller
@@ -193,7 +193,7 @@ class Run:
         declined; ``results`` has what calls give whose results were missing.
 
         Raises:
-            SnapshotError: the transcript is no run of this agent, or a call is not one that it waits for.
+            RecordError: the transcript is no run of this agent, or a call is not one that it waits for.
         """
         try:
             self._writer.restore(state.writer)
@@ -202,7 +202,7 @@ class Run:
             self._follow_transcript(state.transcript, state.inner)
             self.toolkit.restore_state(state.tools)
         except (NotAllowed, ValueError) as error:
-            raise SnapshotError(f"the state of the run cannot be taken up: {error}") from error
+            raise RecordError(f"the state of the run cannot be taken up: {error}") from error
         self.transcript, self.calls, self._refused = state.transcript, [*state.calls], dict(state.refused)
         self._writing = state.world
         self._world = WorldRecord(len(self.calls), dict(state.carried), [*state.answers], dict(state.approved))
@@ -211,7 +211,7 @@ class Run:
             kind = "approval" if name in approved else "result"
             if name not in known or known[name].kind != kind:
                 waits = ", ".join(f"{one.id} ({one.kind})" for one in state.waiting) or "nothing"
-                raise SnapshotError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
+                raise RecordError(f"the run does not wait for the {kind} of {name!r}; it waits for {waits}")
         self._world.paused = {number: WaitingRun(one) for number, one in state.paused.items()}
         for name, given in (*approved.items(), *results.items()):
             outermost, _, inner = name.partition("/")
@@ -596,7 +596,7 @@ class Run:
 
     def write(self, messages: Messages, *, temperature: float = 0.0) -> Asks[str]:
         """Request a text that belongs to no state from the model: an evaluation, a summary; use ``yield from``."""
-        asked = Writing(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
+        asked = TextRequest(messages, max_tokens=self.settings.max_tokens, temperature=temperature, walk=self.name)
         answer = yield from self._ask(asked, 0)
         return answer.text.strip()
 

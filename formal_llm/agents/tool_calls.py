@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from formal_llm.agents.decoding.steps import Do
 from formal_llm.errors import InputError, Pending, ToolError, ToolkitError
-from formal_llm.llms.generation import ToolOffer
+from formal_llm.llms.text_request import ToolOffer
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.hints import TypeHint
 from formal_llm.tools.kinds import TEXT, Value

@@ -22,7 +22,7 @@ from formal_llm.agents.monitor import Event, Monitor
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntries, Shape, problems
 from formal_llm.automata import Behaviour, Word
 from formal_llm.automata.models.frozen import FrozenDict
-from formal_llm.errors import TranscriptError
+from formal_llm.errors import RecordError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import WIDTH, Arrow, Box, BoxKind, Picture, cut_lines, shorten, wrap_text
 from formal_llm.planning.checking.verify import Verification
@@ -199,7 +199,7 @@ class Transcript(Drawable):
         """Read the transcript that :meth:`to_jsonl` wrote.
 
         Raises:
-            TranscriptError: a line is damaged; the message names it.
+            RecordError: a line is damaged; the message names it.
         """
         agent: str | None = None
         segments: list[Segment] = []
@@ -220,23 +220,23 @@ class Transcript(Drawable):
                     else:
                         segments.append(Segment(**row))
                 except TypeError as error:
-                    raise TranscriptError(f"line {number} of the transcript is damaged: {error}") from error
+                    raise RecordError(f"line {number} of the transcript is damaged: {error}") from error
         if agent is None:
-            raise TranscriptError("the transcript is empty; its first line says whose it is")
+            raise RecordError("the transcript is empty; its first line says whose it is")
         return cls(agent, tuple(segments), tuple(corrections), took)
 
     def to_text(self, markers: Markers | Behaviour) -> str:
         """Write the text form: each segment after its marker, on a line of its own; markers inside texts are escaped.
 
         Raises:
-            TranscriptError: a state has no marker.
+            RecordError: a state has no marker.
         """
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
         lines = []
         for segment in self.segments:
             marker = markers.marker(segment.state)
             if marker is None:
-                raise TranscriptError(f"the state {segment.state} has no text that announces it")
+                raise RecordError(f"the state {segment.state} has no text that announces it")
             lines.append(f"{marker} {markers.escape(segment.text)}\n")
         return "".join(lines)
 
@@ -250,7 +250,7 @@ class Transcript(Drawable):
         The ``monitor`` has the rules; by default those of the behaviour.
 
         Raises:
-            TranscriptError: there is text before the first marker.
+            RecordError: there is text before the first marker.
         """
         markers = Markers.of(behaviour)
         now: Monitor | None = monitor or Monitor(behaviour)
@@ -258,7 +258,7 @@ class Transcript(Drawable):
         for piece in markers.split(text):
             if piece.marker is None:
                 if piece.text.strip():
-                    raise TranscriptError(f"before the first marker stands {piece.text.strip()[:60]!r}")
+                    raise RecordError(f"before the first marker stands {piece.text.strip()[:60]!r}")
                 continue
             states = markers.states[piece.marker]
             state = next((name for name in states if now is not None and now.allows(name)), states[0])
@@ -284,9 +284,9 @@ def _read_row(line: str, number: int, shape: Shape) -> Any:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise TranscriptError(f"line {number} of the transcript is no JSON: {error}") from error
+        raise RecordError(f"line {number} of the transcript is no JSON: {error}") from error
     for found in problems(row, shape):
-        raise TranscriptError(f"line {number} of the transcript is damaged: {found.problem}")
+        raise RecordError(f"line {number} of the transcript is damaged: {found.problem}")
     return row
 
 

@@ -32,7 +32,6 @@ from formal_llm.agents.running import Run
 from formal_llm.agents.tool_calls import ERROR
 from formal_llm.automata import Limits
 from formal_llm.errors import AgentError, NotAllowed
-from formal_llm.llms.generation import ScoringLLM
 from formal_llm.llms.question import Question
 
 REQUEST = """Summarise what some actions gave, for somebody who answers a question with it. Keep names and numbers. \
@@ -101,7 +100,7 @@ class Summarise:
         behaviour = run.settings.rules.behaviour
         so_far = f"{run.transcript.to_text(behaviour)}{behaviour.states[run.writing].text}"
         scored: Sequence[tuple[float, int]] | None = None
-        if isinstance(run.llm, ScoringLLM):
+        if "score" in run.llm.can:
             scored = yield Do(partial(run.llm.log_probabilities, build_chat(run.prompt, so_far), texts))
         if scored is not None:
             scores = [normalise_score(*one, self.alpha) for one in scored]

@@ -25,47 +25,36 @@ class PackFolder(Protocol):
 
 #: The task packs of other packages.
 PACKS: Plugins[Path] = Plugins(
-    "formal_llm.packs", "task pack", (), "the path of a folder of that name with a pack.toml",
+    "formal_llm.packs", "task pack", "the path of a folder of that name with a pack.toml",
     lambda name, made: isinstance(made, Path) and made.name == name and (made / "pack.toml").is_file(),
     lambda: names("tasks"),
 )  # fmt: skip
 
 _PACKAGE = Path(__file__).parent.parent
-_CALLED = {"grammars": "grammar", "agents": "behaviour", "gallery": "rules", "tasks": "task pack", "training": "recipe"}
+#: Of each kind what messages call it, its folder, and what in it has a name.
+_KINDS = {
+    "grammars": ("grammar", "grammars", "[!._]*.*"),
+    "agents": ("behaviour", "grammars/agents", "[!._]*.*"),
+    "gallery": ("rules", "grammars/gallery", "[!._]*.*"),
+    "tasks": ("task pack", "tasks", "[!._]*/pack.toml"),
+    "training": ("recipe", "training", "[!._]*.toml"),
+}
 
 
 def _root(kind: str) -> Path:
     """The folder of ``kind``: beside the package in a checkout, inside it when installed."""
-    if kind in ("agents", "gallery"):
-        return _root("grammars") / kind
-    installed = _PACKAGE / "_authored" / kind
-    return installed if installed.is_dir() else _PACKAGE.parent / kind
+    installed = _PACKAGE / "_authored"
+    return (installed if installed.is_dir() else _PACKAGE.parent) / _KINDS[kind][1]
 
 
 def names(kind: str) -> list[str]:
-    """The names there are: files by their stem, folders by their name.
-
-    Of recipes, the TOML files only; of folders of tasks, those that are packs.
+    """The names there are: files by their stem, task packs by their folder.
 
     Args:
         kind: ``"grammars"``, ``"agents"``, ``"gallery"``, ``"tasks"`` or ``"training"``.
     """
-    root = _root(kind)
-    if not root.is_dir():
-        return []
-    return sorted(
-        {
-            path.stem if path.is_file() else path.name
-            for path in root.iterdir()
-            # Among the grammars lie folders of other rules.
-            if not path.name.startswith((".", "_"))
-            and path.name not in ("agents", "gallery", "guard", "templates")
-            # Beside the recipes lie a page about them and a script.
-            and (kind != "training" or path.suffix == ".toml")
-            # Beside the task packs lie the questions that agents answer; they have no rules.
-            and (kind != "tasks" or (path / "pack.toml").is_file())
-        }
-    )
+    found = (path.parent.name if kind == "tasks" else path.stem for path in _root(kind).glob(_KINDS[kind][2]))
+    return sorted(set(found))
 
 
 def is_path(name: str) -> bool:
@@ -98,4 +87,9 @@ def find(kind: str, name: str, suffixes: tuple[str, ...] = ()) -> Path:
         if (folder := PACKS.make(name)) is not None:
             return folder
         known += PACKS.names()
-    raise ResourceNotFound(_CALLED[kind], name, known)
+    raise ResourceNotFound(_KINDS[kind][0], name, known)
+
+
+def user_cache() -> Path:
+    """The folder for what was computed once: ``$XDG_CACHE_HOME/formal-llm``, else ``~/.cache/formal-llm``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "formal-llm"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TypeAlias, TypedDict, TypeVar, Unpack
 
 from formal_llm.authoring.drafts import ENDINGS, Draft, check_draft, read_draft
@@ -22,16 +21,16 @@ from formal_llm.automata.models.rules import Rules
 from formal_llm.automata.notation.files import read_rules_text
 from formal_llm.errors import LLMError, NotationError, NotAuthored, ResourceNotFound
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import LLMLike, aanswered, answered, resolve
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 
 #: Decides whether a shown plan should be allowed; None for no decision. Raise :class:`StopReview` to see no more plans.
 Reviewer = Callable[[Candidate], bool | None]
 T = TypeVar("T")
 #: Yields texts to write, receives answers (or an ``LLMError`` is thrown in), and returns its result.
-Asking: TypeAlias = Generator[Writing, Answer, T]
+Asking: TypeAlias = Generator[TextRequest, Answer, T]
 
 
 class StopReview(Exception):
@@ -104,9 +103,9 @@ def author(words: str, llm: LLMLike | None = None, **settings: Unpack[AuthorSett
     """
     model = None if llm is None else resolve(llm)
 
-    def write_answer(asked: Writing) -> Answer:
+    def write_answer(asked: TextRequest) -> Answer:
         assert model is not None, "without a model nothing is asked"
-        return answered(model, asked)
+        return model.ask(asked)
 
     return driven(draft_rules(words, by_model=model is not None, **settings), write_answer)
 
@@ -116,7 +115,7 @@ async def aauthor(words: str, llm: LLMLike, **settings: Unpack[AuthorSettings]) 
 
     The checks between two drafts do block it; ``reviewer`` and ``on_draft`` are called in the event loop.
     """
-    return await adriven(draft_rules(words, by_model=True, **settings), partial(aanswered, resolve(llm)))
+    return await adriven(draft_rules(words, by_model=True, **settings), resolve(llm).aask)
 
 
 def draft_rules(
@@ -234,7 +233,7 @@ class _Drafting:
     def _write_draft(self) -> Asking[Draft]:
         # A further draft of the same model is only useful if it may differ.
         warm = 0.7 if any(not one.problems for one in self.drafts) else 0.0
-        request = Writing(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
+        request = TextRequest(self._chat, max_tokens=self._max_tokens, temperature=warm, task=self._words)
         try:
             answer = yield request
         except LLMError as error:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from formal_llm.agents import Transcript
     from formal_llm.agents.agent import Agent, Tools
     from formal_llm.agents.conversation import Conversation
+    from formal_llm.agents.pausing import Waiting
     from formal_llm.agents.run_events import RunEvent
     from formal_llm.agents.running import Run
-    from formal_llm.errors.agents import WaitingCall
 
 #: The agent of modules; it has no file.
 MODULAR = "modular"
@@ -169,7 +169,7 @@ def agent(
     from formal_llm.agents.agent import TIMES, Agent, ensure_text_llm
     from formal_llm.agents.conversation import Conversation
     from formal_llm.llms import resolve
-    from formal_llm.llms.text_doubles import RandomTextLLM
+    from formal_llm.llms.doubles import TEXTS, RandomLLM
     from formal_llm.planning import Budget
 
     shown = None if quiet else StatePrinter(err() if save == STANDARD else out())
@@ -178,12 +178,10 @@ def agent(
         budget=Budget(questions=max_questions, tokens=max_tokens), streaming=True, on_event=shown, native=native,
         instructions=read_words(instructions or ""), approve=pausing.approve,
     )  # fmt: skip
-    tried = make_agent(RandomTextLLM())  # never asked: wrong arguments are reported before a model is loaded
+    tried = make_agent(RandomLLM(can=TEXTS))  # never asked: wrong arguments are reported before a model is loaded
     pausing.check(is_single=not chat and not tried.behaviour.endless)
     with ExitStack() as opened:
         found = ensure_text_llm(resolve(llm), calls_tools=native is True)
-        if (client := getattr(found, "client", None)) is not None:
-            opened.callback(client.close)  # of a hosted model: its connections
         made = make_agent(keep_answers(found, cache, record, opened))
         talk = Conversation(made) if chat or made.behaviour.endless else pausing.start(made)
         try:
@@ -313,7 +311,7 @@ class PausableRun:
 
         Raises:
             AgentPaused: the run has paused; its state is in the file, if there is one.
-            SnapshotError: the file holds no state of this agent.
+            RecordError: the file holds no state of this agent.
         """
         if self.is_resumed and self.file is not None:
             from formal_llm.agents.pausing import PausedRun
@@ -355,7 +353,7 @@ class PausableRun:
                 err().print(f"the run can be continued: {_how_to_continue(self.file)}{again}")
             raise
 
-    def _resume_run(self, state: str, waiting: Sequence[WaitingCall], answers: Mapping[str, str]) -> Run:
+    def _resume_run(self, state: str, waiting: Sequence[Waiting], answers: Mapping[str, str]) -> Run:
         approvals = {one.id for one in waiting if one.kind == "approval"}
         approved = {name: _read_approval(name, text) for name, text in answers.items() if name in approvals}
         results = {name: text for name, text in answers.items() if name not in approvals}
@@ -400,7 +398,7 @@ def _read_approval(name: str, text: str) -> bool | str:
     return found
 
 
-def _ask_person(waiting: Sequence[WaitingCall]) -> dict[str, str] | None:
+def _ask_person(waiting: Sequence[Waiting]) -> dict[str, str] | None:
     """The answers of the person at the terminal; None if there is nothing to be answered, or nobody who answers."""
     from formal_llm.agents.modular import terminal_user
 
@@ -425,7 +423,7 @@ def _how_to_continue(file: Path) -> str:
     return f"the same command with --resume {file} in place of the question"
 
 
-def report_pause(waiting: Sequence[WaitingCall], file: Path | None) -> None:
+def report_pause(waiting: Sequence[Waiting], file: Path | None) -> None:
     """Report on standard error what a run waits for, and how it is continued."""
     console = err()
     for one in waiting:

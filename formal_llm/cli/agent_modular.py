@@ -97,8 +97,8 @@ def _build_agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     from formal_llm.agents.modular import ModularAgent, RunBudget
     from formal_llm.agents.modular.setup import index_modules
     from formal_llm.automata import constraint
-    from formal_llm.llms.llm import check_providers
-    from formal_llm.llms.text_doubles import RandomObjectLLM
+    from formal_llm.llms.doubles import RandomLLM
+    from formal_llm.llms.providers import check_providers
 
     check_providers(*filter(None, (options.llm, options.tool_llm)))
     modules = _list_modules(options)
@@ -106,7 +106,7 @@ def _build_agent(options: ModularOptions, stack: ExitStack) -> ModularAgent:
     rules = [constraint(text, names, name=text) for text in options.rules]
     budget = RunBudget(requests=options.requests or 100, tokens=options.tokens)
     agent_of = partial(ModularAgent, modules=modules, rules=rules, limits=options.limits, budget=budget)
-    agent_of(RandomObjectLLM())  # never asked: wrong arguments are reported before a model is loaded
+    agent_of(RandomLLM(can={"object"}))  # never asked: wrong arguments are reported before a model is loaded
     planner = _build_writer(options.llm, options, stack)
     caller = None if options.tool_llm is None else _build_writer(options.tool_llm, options, stack)
     return agent_of(planner, caller)
@@ -121,7 +121,7 @@ def _build_writer(name: str, options: ModularOptions, stack: ExitStack):  # type
     found = resolve(name)
     if not isinstance(found, RandomLLM):
         found = keep_answers(found, options.cache, options.record, stack)
-    return resolve_writer(found)  # type: ignore[arg-type]
+    return resolve_writer(found)
 
 
 def _list_modules(options: ModularOptions) -> list[Module]:

@@ -19,7 +19,6 @@ from formal_llm.automata import Limits
 from formal_llm.cli.console import answering_first_signal, counted, err, progress_bars
 from formal_llm.cli.sources import LoadedRules
 from formal_llm.errors import FormalLLMError, NotationError, ResourceNotFound, RunStopped
-from formal_llm.llms.llm import AsyncLLM
 from formal_llm.planning import Budget, Planner, Task
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
@@ -140,7 +139,7 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
     """Plan all tasks that the results file does not have yet, and write it.
 
     Raises:
-        ResultsError: the file cannot be used.
+        RecordError: the file cannot be used.
         LLMError: the provider failed many times in a row.
         typer.Exit: 3 when some tasks are left over, 4 when the budget is used up, 130 after Ctrl-C, 143 after SIGTERM.
     """
@@ -155,7 +154,7 @@ def plan_tasks(planner: Planner, tasks: TaskFile | Sequence[Task], batch: Batch)
             err().print(f"{again} failed before, and are planned again")
         results.check_tasks(tasks)
         board = _Board(results, len(tasks), keeping.stop)
-        after = "waiting for the answers in flight, which are paid for" if isinstance(planner.llm, AsyncLLM) else ""
+        after = "waiting for the answers in flight, which are paid for" if not planner.llm.blocks else ""
         if batch.stop is not None:
             after = "the batch under way is cancelled, and the same command asks its questions again"
         with board.progress, stopping_gently(keeping.stop, after) as signals:

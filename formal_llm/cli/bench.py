@@ -32,7 +32,7 @@ from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
 from formal_llm.llms import LLM, RecordedLLM, resolve
-from formal_llm.llms.llm import check_providers
+from formal_llm.llms.providers import check_providers
 from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 

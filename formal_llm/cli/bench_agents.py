@@ -68,8 +68,8 @@ def bench_agents(
     from formal_llm.agents.agent import Agent, ensure_text_llm
     from formal_llm.agents.tools.toolkit import agent_toolkit
     from formal_llm.llms import RecordedLLM, resolve
-    from formal_llm.llms.llm import check_providers
-    from formal_llm.llms.text_doubles import RandomTextLLM
+    from formal_llm.llms.doubles import TEXTS, RandomLLM
+    from formal_llm.llms.providers import check_providers
     from formal_llm.packs.questions import (
         ContextArticles,
         benchmark,
@@ -93,7 +93,7 @@ def bench_agents(
     for name in names:
         if name not in benchmark.VOTES:
             Agent(
-                name, RandomTextLLM(), known
+                name, RandomLLM(can=TEXTS), known
             )  # never asked: what is wrong with it is reported before a model is loaded
     who = {name: ensure_text_llm(resolve(name)) for name in dict.fromkeys(llm)}
     rows = []

@@ -19,7 +19,7 @@ from formal_llm.cli.plan import read_prices
 from formal_llm.cli.run import make_folder
 from formal_llm.cli.sources import load
 from formal_llm.errors import InputError, NotationError
-from formal_llm.llms.llm import check_providers
+from formal_llm.llms.providers import check_providers
 from formal_llm.planning import Task, TaskPack
 
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def bench_travelplanner(
 ) -> None:
     """Run a benchmark of trips and print its tables."""
     from formal_llm.llms import RecordedLLM, resolve
-    from formal_llm.llms.llm import check_providers
+    from formal_llm.llms.providers import check_providers
     from formal_llm.packs.travel.benchmark.cases import FILES, read_cases
     from formal_llm.packs.travel.benchmark.judged import rates_rows
     from formal_llm.packs.travel.benchmark.records import TravelRecords

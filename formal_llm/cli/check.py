@@ -243,7 +243,7 @@ def _forecast_cost(lookahead: Lookahead) -> str:
         walk = Walk(table, budget=Budget(questions=QUESTIONS))
         with suppress(BudgetExceeded, NoValidPlan):
             while (question := walk.question) is not None and process_time() < end:
-                walk.answer(llm.choose(question))
+                walk.answer(llm.ask(question))
             ended += question is None
         costs.append(walk.usage)
     most = max(costs, key=lambda usage: (usage.wasted, usage.questions))

@@ -31,8 +31,8 @@ from formal_llm.errors import (
     NoValidPlan,
     Undecided,
     UnknownProvider,
+    visible,
 )
-from formal_llm.errors.visible import visible
 
 EXIT_CODES = {
     0: "done",

@@ -32,8 +32,8 @@ from formal_llm.cli.options import (
 )
 from formal_llm.cli.sources import load, read_plan
 from formal_llm.errors import FormalLLMError, InputError, PluginError
-from formal_llm.llms.llm import PLUGINS as PROVIDERS
-from formal_llm.llms.llm import provider_forms
+from formal_llm.llms.providers import PLUGINS as PROVIDERS
+from formal_llm.llms.providers import provider_forms
 from formal_llm.llms.recorded import list_answers
 from formal_llm.planning import TaskPack
 from formal_llm.planning.plans.overlay import Overlay
@@ -259,10 +259,12 @@ def _list_plugins(load: bool) -> Iterator[dict[str, Any]]:
     """List what installed packages add, each with the reason why it cannot be used, if there is one."""
     kinds: tuple[Plugins[object], ...] = (PROVIDERS, PACKS, TOOLKITS, NOTATIONS)
     for kind in kinds:
-        for one in kind.installed():
+        for one in kind.list_installed():
             problem = ""
             try:
-                _ = kind.find(one.name) if load else kind.the_one(one.name)
+                kind.find(one.name)
+                if load:
+                    one.load()
             except PluginError as error:
                 problem = str(error)
             yield {

@@ -11,7 +11,7 @@ import typer
 
 from formal_llm import authored
 from formal_llm.authored.places import PACKS
-from formal_llm.llms.llm import provider_forms
+from formal_llm.llms.providers import provider_forms
 
 #: Where rules are that are shipped by name, besides those of task packs.
 SHIPPED = ("grammars", "agents", "gallery")

@@ -26,8 +26,7 @@ from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import BudgetExceeded, FormalLLMError, WritesNoText
 from formal_llm.llms import LLM, Prices, Question, resolve
 from formal_llm.llms.builtin import BuiltinLLM
-from formal_llm.llms.generation import TextLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM
 from formal_llm.llms.usage import BATCH_SHARE
 from formal_llm.planning import Budget, Plan, Planner, Task, Wording
 from formal_llm.planning.checking import certificate_checker
@@ -206,7 +205,7 @@ def plan(
         err().print(f"warning: {warning}")
     planner = Planner(
         loaded.source,
-        RandomTextLLM(),  # never asked: wrong arguments are reported before a model is loaded
+        RandomLLM(can=TEXTS),  # never asked: wrong arguments are reported before a model is loaded
         constraints=loaded.constraints,
         limits=read_limits(limit, require, loaded.source),
         lookahead=lookahead.value,
@@ -286,7 +285,7 @@ def asked_of(
         WritesNoText: drafts are wanted of an LLM that only chooses.
     """
     with answerer(name, cache, record, stop) as llm:
-        if planner.search == "draft" and not isinstance(llm, TextLLM):
+        if planner.search == "draft" and "write" not in llm.can:
             raise WritesNoText(llm, "draft a plan", "let it choose: --search greedy")
         planner.llm = llm
         if suit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from formal_llm.llms.generation import Writing
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.walks.events import (
     Answered,
     Asked,
@@ -35,11 +35,11 @@ class TracePrinter:
             case Failed(error):
                 console.rule(f"{walk}failed: {type(error).__name__}", align="left")
             case Asked(question):
-                writes = isinstance(question, Writing)
+                writes = isinstance(question, TextRequest)
                 self._asked += not writes
                 console.rule(f"{walk}draft" if writes else f"{walk}question {self._asked}", align="left")
                 console.print(question.prompt)
-            case Answered(Writing(), answer):
+            case Answered(TextRequest(), answer):
                 console.print(answer.text, style="green")
             case Drafted(_, taken, problem):
                 suffix = f"; {problem}" if problem else ""

@@ -18,7 +18,7 @@ from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.cli.trace import TracePrinter
 from formal_llm.errors import FormalLLMError, InputError, QueryError
-from formal_llm.llms.llm import check_providers
+from formal_llm.llms.providers import check_providers
 
 if TYPE_CHECKING:
     from formal_llm.packs.travel.benchmark.cases import TravelCase
@@ -244,7 +244,7 @@ def read_wishes(
         )
     day: date | None = None if today is None else today.date()
     with answerer(reader, None, None) as who:
-        return read_query_with(who, text, world, day)  # type: ignore[arg-type]  # reports itself who cannot write
+        return read_query_with(who, text, world, day)
 
 
 def check_understood(reading: QueryReading) -> None:

@@ -10,7 +10,7 @@ from formal_llm.guard.guard import Guard, GuardState
 if TYPE_CHECKING:
     from formal_llm.guard.live import GuardedRun, Noted
 
-__getattr__ = export_lazily(__name__, {"GuardedRun": "live", "Noted": "live"})
+__getattr__ = export_lazily(__name__, {"live": "GuardedRun Noted"})
 
 __all__ = [
     "Call",

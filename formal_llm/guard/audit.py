@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from formal_llm.authored.files import check_plain, read_bytes
-from formal_llm.errors import AuditError
+from formal_llm.errors import RecordError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
 from formal_llm.planning.json_data import JSON
 
@@ -108,14 +108,14 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     """Read the key of signed logs; white space around it does not count.
 
     Raises:
-        AuditError: the file cannot be read, or the key is too short.
+        RecordError: the file cannot be read, or the key is too short.
     """
     try:
         key = read_bytes(path, 10_000).strip()
     except OSError as error:
-        raise AuditError(f"the key {path} cannot be read: {error.strerror}") from error
+        raise RecordError(f"the key {path} cannot be read: {error.strerror}") from error
     if len(key) < _LEAST_KEY:
-        raise AuditError(
+        raise RecordError(
             f"the key {path} has fewer than {_LEAST_KEY} bytes; make one: head -c 32 /dev/urandom | base64 > {path}"
         )
     return key
@@ -130,7 +130,7 @@ class AuditLog:
         key: the key that signs the lines; empty for a log without signatures.
 
     Raises:
-        AuditError: the path is not a regular file, or cannot be written.
+        RecordError: the path is not a regular file, or cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], rules: str = "", key: bytes = b"") -> None:
@@ -142,7 +142,7 @@ class AuditLog:
         """Append a line, wait until it is on the disk, and return its hash.
 
         Raises:
-            AuditError: it cannot be written, or the last line of the log was changed.
+            RecordError: it cannot be written, or the last line of the log was changed.
         """
         with self.held() as held:
             return held.append(row)
@@ -151,13 +151,13 @@ class AuditLog:
         """Read the events that the state of a guard accepted, so that a run can go on after them.
 
         Raises:
-            AuditError: the log cannot be read, was changed, or is signed with another key.
+            RecordError: the log cannot be read, was changed, or is signed with another key.
         """
         with self.held() as held:
             reading = held.read()
         if reading.faults:
             problem = f"the log {self.path} was changed ({reading.faults[0]})"
-            raise AuditError(f"{problem}; keep the file as evidence, and begin another one")
+            raise RecordError(f"{problem}; keep the file as evidence, and begin another one")
         events = [read_event(entry) for entry in reading.entries if entry.row.get("told") is True]
         return [event for event in events if event is not None]
 
@@ -166,14 +166,14 @@ class AuditLog:
         """Lock the log against all other writers for the duration of a ``with`` block.
 
         Raises:
-            AuditError: the file cannot be opened.
+            RecordError: the file cannot be opened.
         """
         try:
             check_plain(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             number = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
-            raise AuditError(f"the log {self.path} cannot be opened: {error.strerror}") from error
+            raise RecordError(f"the log {self.path} cannot be opened: {error.strerror}") from error
         with _LockedDescriptor(number):
             yield HeldLog(number, self)
 
@@ -204,7 +204,7 @@ class HeldLog:
         """Read the whole log."""
         size = os.fstat(self._number).st_size
         if size > MOST_LOG:
-            raise AuditError(f"the log {self.path} has more than {MOST_LOG:,} bytes; begin another one")
+            raise RecordError(f"the log {self.path} has more than {MOST_LOG:,} bytes; begin another one")
         reading = read_lines(os.pread(self._number, size, 0), self.key)
         if not reading.faults:
             self._require_key(reading.signed)
@@ -213,7 +213,7 @@ class HeldLog:
 
     def _require_key(self, signed: bool) -> None:
         if signed and not self.key:
-            raise AuditError(f"the log {self.path} is signed, and goes on only with its key")
+            raise RecordError(f"the log {self.path} is signed, and goes on only with its key")
 
     def append(self, *rows: Mapping[str, JSON]) -> str:
         """Append lines as :meth:`AuditLog.append` does; without any, only the first line of a new log is written."""
@@ -232,14 +232,14 @@ class HeldLog:
             text, head = seal_line(line, head, self.key)
             written += text
         if len(written) > MOST_LINE:
-            raise AuditError(f"a line of a log has at most {MOST_LINE:,} bytes")
+            raise RecordError(f"a line of a log has at most {MOST_LINE:,} bytes")
         try:
             count = 0
             while count < len(written):
                 count += os.write(self._number, written[count:])
             os.fsync(self._number)
         except OSError as error:
-            raise AuditError(f"the log {self.path} cannot be written: {error.strerror}") from error
+            raise RecordError(f"the log {self.path} cannot be written: {error.strerror}") from error
         self.head = head
         return head
 
@@ -271,7 +271,7 @@ class HeldLog:
         start = self._find_line_start(size - 1)
         entry, problem = _read_line(os.pread(self._number, size - 1 - start, start), 0, self.key)
         if entry is None:
-            raise AuditError(
+            raise RecordError(
                 f"the last line of the log {self.path} was changed; keep the file as evidence, and begin another one "
                 f"({problem})"
             )
@@ -320,15 +320,15 @@ def read_log(path: str | os.PathLike[str], key: bytes = b"") -> LogReading:
     """Read a log on disk, and check that it is what was written, and signed with the key if one is given.
 
     Raises:
-        AuditError: the file cannot be read.
+        RecordError: the file cannot be read.
     """
     try:
         check_plain(path)
         if Path(path).stat().st_size > MOST_LOG:
-            raise AuditError(f"the log {path} has more than {MOST_LOG:,} bytes")
+            raise RecordError(f"the log {path} has more than {MOST_LOG:,} bytes")
         return read_lines(Path(path).read_bytes(), key)
     except OSError as error:
-        raise AuditError(f"the log {path} cannot be read: {error.strerror}") from error
+        raise RecordError(f"the log {path} cannot be read: {error.strerror}") from error
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
@@ -412,7 +412,7 @@ def read_event(entry: Entry) -> GuardEvent | None:
     """Read the event of a line; return None if it has none.
 
     Raises:
-        AuditError: the event cannot be read.
+        RecordError: the event cannot be read.
     """
     row = entry.row.get("event")
     if not isinstance(row, Mapping):
@@ -420,4 +420,4 @@ def read_event(entry: Entry) -> GuardEvent | None:
     try:
         return from_row(row)
     except (KeyError, TypeError, ValueError) as error:
-        raise AuditError(f"the event of line {entry.line} cannot be read: {error!r}") from error
+        raise RecordError(f"the event of line {entry.line} cannot be read: {error!r}") from error

@@ -15,7 +15,7 @@ from formal_llm.authored.tables import AlternativeShape, Items, Keys, NamedEntri
 from formal_llm.automata.models.frozen import FrozenDict
 from formal_llm.control.component import Position
 from formal_llm.control.supervisor import describe_way
-from formal_llm.errors import SnapshotError
+from formal_llm.errors import RecordError
 from formal_llm.guard.core import GuardCore
 from formal_llm.guard.events import ALLOW, Action, Call, Decision, GuardEvent, Said, as_row, from_row
 from formal_llm.guard.position import Movement, select_letters
@@ -188,7 +188,7 @@ class GuardState:
         """Return the state after the events of a snapshot.
 
         Raises:
-            SnapshotError: an event is damaged.
+            RecordError: an event is damaged.
         """
         state = self
         for place, row in enumerate(rows, 1):
@@ -198,7 +198,7 @@ class GuardState:
                     continue
                 event = from_row(row)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise SnapshotError(f"the snapshot is damaged: event {place} cannot be read ({error})") from error
+                raise RecordError(f"the snapshot is damaged: event {place} cannot be read ({error})") from error
             state = state.after(event)
         return state
 
@@ -289,19 +289,19 @@ class Guard(GuardCore):
         """Restore the state from a snapshot.
 
         Raises:
-            SnapshotError: it is damaged, or was taken under other rules, other tools or another guarantee.
+            RecordError: it is damaged, or was taken under other rules, other tools or another guarantee.
         """
         try:
             data: Any = json.loads(snapshot) if isinstance(snapshot, str) else snapshot
         except ValueError as error:
-            raise SnapshotError(f"the snapshot is damaged: {error}") from error
+            raise RecordError(f"the snapshot is damaged: {error}") from error
         known: dict[str, Shape] = {
             "format": AlternativeShape(texts=(_FORMAT,)), "fingerprint": str, "events": Items(NamedEntries(object)),
         }  # fmt: skip
         for found in problems(data, Keys(known, needed=tuple(known))):
-            raise SnapshotError(f"the snapshot is damaged: {found.problem}")
+            raise RecordError(f"the snapshot is damaged: {found.problem}")
         if data["fingerprint"] != self.fingerprint:
-            raise SnapshotError("the snapshot was taken under other rules, tools or another guarantee")
+            raise RecordError("the snapshot was taken under other rules, tools or another guarantee")
         return self.start().replayed(data["events"])
 
 

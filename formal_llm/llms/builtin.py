@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Outlook, Prospect, Question, Term
 
 #: The price of a terminal; a word that a single terminal mentions is worth 1.
@@ -79,7 +80,7 @@ def equal_stems(words: tuple[str, ...], terms: tuple[Term, ...]) -> list[dict[in
     return [{place: 1.0 for place, word in enumerate(words) if stem(word) in stems_here} for stems_here in known]
 
 
-class BuiltinLLM:
+class BuiltinLLM(LLM):
     """Chooses options by the words they share with the task; see the module's docstring.
 
     Args:
@@ -91,7 +92,7 @@ class BuiltinLLM:
         self.likeness = likeness
         self.on_tie = on_tie
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question, /) -> Answer:
         """Choose the option, or the options, of the highest value; the first of equals, after calling ``on_tie``."""
         outlook = question.outlook
         if outlook is None:  # each option uses what its text names

@@ -1,133 +1,289 @@
-"""The LLM protocols, the resolution of provider strings, asking with a bounded number of tries, and wrappers.
+"""The base class of all models, and asking one with a bounded number of tries.
 
-An LLM has ``choose``. If it waits for a network or a server, it may also have ``achoose``, so that many questions can
-wait concurrently; if it answers many questions faster together than one by one, it may have ``choose_many``. The
-drivers of walks use the best method that an LLM has.
+There is one way of asking: ``submit`` takes requests and returns futures. ``ask`` waits for one answer, ``aask`` awaits
+one, ``stream`` yields a text piece by piece. A request is a :class:`~formal_llm.llms.Question` or a
+:class:`~formal_llm.llms.text_request.TextRequest`; what a model can answer is data (``can``)::
+
+    class Mine(LLM):
+        def answer(self, question):          # or: async def answer
+            return len(question.options)     # a number, a text to read, or an Answer
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+import inspect
+import threading
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
-from formal_llm.authored.plugins import Plugins
-from formal_llm.errors import InvalidAnswer, LLMError, UnknownProvider, UnreadableResponse, WritesNoText
-from formal_llm.llms.doubles import of_function
-from formal_llm.llms.driven import driven
-from formal_llm.llms.generation import ContinuingLLM, ObjectLLM, TextLLM, ToolCallingLLM, Writing
-from formal_llm.llms.question import Answer, AnswerLike, Question, what_is_read
-from formal_llm.llms.texts import AsyncTexts, Texts
+from formal_llm.errors import InvalidAnswer, LLMError, UnreadableResponse, WritesNoText
+from formal_llm.llms.question import READS, Answer, Message, Question
+from formal_llm.llms.text_request import TextRequest, in_one_piece
 from formal_llm.llms.usage import TokenUsage
 
-
-@runtime_checkable
-class LLM(Protocol):
-    """Anything that answers numbered questions."""
-
-    def choose(self, question: Question) -> Answer:
-        """Answer ``question``; raise ``InvalidAnswer`` if the answer cannot be read, so that it is asked again."""
-        ...
-
-
-@runtime_checkable
-class AsyncLLM(LLM, Protocol):
-    """An LLM that also has asynchronous methods, which raise the same errors."""
-
-    async def achoose(self, question: Question) -> Answer:
-        """Answer ``question`` asynchronously."""
-        ...
-
-    async def aclose(self) -> None:
-        """Free the resources that were opened on the running event loop."""
-        ...
+#: The kinds of requests: to choose an option; to write the next message of a chat; to continue a text; to write an
+#: object of a schema; to write by a grammar; to take a turn with tools; and whether given texts can be scored.
+KINDS = frozenset({"choose", "write", "continue", "object", "grammar", "call", "score"})
+#: The end of a stream.
+_END = Answer(())
+#: How many requests to a model that is awaited are under way at once.
+AWAITED = 32
 
 
-@runtime_checkable
-class BatchLLM(LLM, Protocol):
-    """An LLM that answers many questions in one call."""
+class LLM:
+    """Whatever answers requests: a model, a person, a function.
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """Answer each question; the answers are in the order of the questions.
+    A subclass defines one of three methods, and everything else follows: ``answer`` for one request (``async def`` or
+    not); ``answer_all`` for several that are answered faster together; ``submit`` for those that nobody waits for.
 
-        An answer that cannot be read is replaced by its ``InvalidAnswer``, and its question is asked again; an answer
-        that could not be obtained is replaced by the ``LLMError`` that gives the reason.
+    Attributes:
+        name: its name: the provider string if there is one.
+        identity: what distinguishes its answers from those of others, as JSON data: the name and the settings. None if
+            that is unknown; then its answers are not kept in a cache without a name.
+        reads: what its answers depend on, of :data:`~formal_llm.llms.question.READS`.
+        can: the kinds of requests that it answers, of :data:`KINDS`.
+        at_once: the number of requests that are best under way at once.
+        blocks: whether ``submit`` returns only when everything is answered.
+        wording: the name of the wording that it reads best; empty if it has no preference.
+        drafts: whether it plans best if it writes a whole plan (``search="draft"``), as large language models do.
+        knows_steps: returns whether it plans best if it is asked for all of some steps at once (``search="exact"``).
+    """
+
+    name: str = ""
+    identity: Mapping[str, object] | None = None
+    reads: frozenset[str] = READS
+    can: Collection[str] = frozenset({"choose"})
+    at_once: int = 1
+    blocks: bool = True
+    wording: str = ""
+    drafts: bool = False
+    knows_steps: Callable[[Iterable[str]], bool] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "answer" in vars(cls):
+            cls.blocks = not inspect.iscoroutinefunction(cls.answer)
+            if not cls.blocks and "at_once" not in vars(cls):
+                cls.at_once = AWAITED
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>" if self.name else f"<{type(self).__name__}>"
+
+    # -- defined by subclasses --------------------------------------------------------------------------------------
+
+    def answer(self, request: Any, /) -> Any:
+        """Answer one request with an :class:`Answer`, or anything that ``request.check`` makes one of.
+
+        Raises:
+            InvalidAnswer: the answer cannot be read; it is asked for again.
+            LLMError: there is no answer.
         """
-        ...
+        raise NotImplementedError(f"{type(self).__name__} defines neither answer nor answer_all nor submit")
+
+    def answer_all(self, requests: Sequence[Question], /) -> Sequence[Answer | Exception]:
+        """Answer requests together; the answers, or the errors in their places, are in the order of the requests."""
+        return [self._try_answer(request) for request in requests]
+
+    def submit(self, requests: Sequence[Question], /) -> list[Future[Answer]]:
+        """Ask; each future gets the answer to its request, or the error. To cancel a future ends its request.
+
+        A text by a schema is asked of a model that only writes by showing it the schema.
+        """
+        if self.blocks:
+            return [settled(outcome) for outcome in self._answer_here(requests)]
+        from formal_llm.llms.background import run_on_loop
+
+        fitting = [self._fit(request) for request in requests]
+        return [run_on_loop(self._await_answer(one)) if isinstance(one, Question) else settled(one) for one in fitting]
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def ask(self, request: Question, /) -> Answer:
+        """Return the answer to one request; who stops waiting (Ctrl-C) ends it.
+
+        Raises:
+            WritesNoText: it does not answer requests of this kind.
+            InvalidAnswer: the answer cannot be read.
+            LLMError: there is no answer.
+        """
+        kind = type(self)
+        if self.blocks and kind.submit is LLM.submit and kind.answer_all is LLM.answer_all:  # no future is needed
+            fit = self._fit(request)
+            outcome = self._try_answer(fit) if isinstance(fit, Question) else fit
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+        (future,) = self.submit([request])
+        try:
+            if not future.done():
+                from formal_llm.llms.background import refuse_waiting
+
+                refuse_waiting()
+            return future.result()
+        finally:
+            future.cancel()
+
+    async def aask(self, request: Question, /) -> Answer:
+        """Like :meth:`ask`, without blocking the event loop."""
+        import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
+
+        (future,) = submit_in_thread(self, [request]) if self.blocks else self.submit([request])
+        return await asyncio.wrap_future(future)
+
+    def stream(self, request: TextRequest, /) -> Generator[str | Answer]:
+        """Yield the pieces of a text, and last of all the whole; here in one piece. Close it to stop early.
+
+        Raises:
+            LLMError: as of :meth:`ask`.
+        """
+        yield from in_one_piece(self.ask(request))
+
+    async def astream(self, request: TextRequest, /) -> AsyncGenerator[str | Answer]:
+        """Like :meth:`stream`, without blocking the event loop."""
+        import asyncio
+
+        if type(self).stream is LLM.stream:
+            for part in in_one_piece(await self.aask(request)):
+                yield part
+            return
+        parts = self.stream(request)
+        try:
+            while True:
+                piece = await asyncio.to_thread(next, parts, _END)
+                if piece is _END:
+                    return
+                yield piece
+        finally:
+            await asyncio.to_thread(parts.close)
+
+    def log_probabilities(
+        self,
+        messages: str | Sequence[Message],  # noqa: ARG002  # for models that can "score"
+        texts: Sequence[str],  # noqa: ARG002
+        /,
+    ) -> Sequence[tuple[float, int]] | None:
+        """Return for each text the logarithm of its probability as the answer to a chat, and its number of tokens.
+
+        None if the model reports no probabilities of texts.
+        """
+        return None
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _fit(self, request: Question) -> Question | LLMError:
+        """Return a request as this model can answer it, or the error that it cannot."""
+        if request.kind in self.can:
+            return request
+        if request.kind == "object" and "write" in self.can and isinstance(request, TextRequest):
+            return request.show_schema()
+        return WritesNoText(self, request.wants)
+
+    def _answer_here(self, requests: Sequence[Question]) -> Sequence[Answer | Exception]:
+        """Answer requests in this thread; the answers, or the errors in their places."""
+        fitting = [self._fit(request) for request in requests]
+        due = [one for one in fitting if isinstance(one, Question)]
+        try:
+            answers = self.answer_all(due) if due else ()
+            if len(answers) != len(due):
+                raise LLMError(f"{self!r} gave {len(answers)} answers to {len(due)} requests")
+        except Exception as error:
+            return [error] * len(requests)
+        if len(due) == len(requests):
+            return answers
+        left = iter(answers)
+        return [next(left) if isinstance(one, Question) else one for one in fitting]
+
+    def _try_answer(self, request: Question) -> Answer | Exception:
+        try:
+            return as_answer(request, self.answer(request))
+        except StopIteration as error:  # would end whatever generator asked
+            return RuntimeError(f"{self!r} raised StopIteration: {error}")
+        except Exception as error:
+            return error
+
+    async def _await_answer(self, request: Question) -> Answer:
+        return as_answer(request, await self.answer(request))
 
 
-#: Whatever :func:`resolve` accepts: a provider string, an LLM, or a function that answers (``async def`` or not).
-LLMLike: TypeAlias = str | LLM | Callable[[Question], AnswerLike] | Callable[[Question], Awaitable[AnswerLike]]
+def as_answer(request: Question, returned: object) -> Answer:
+    """Return what answered a request as an answer; an :class:`Answer` is returned as it is."""
+    return returned if isinstance(returned, Answer) else request.check(returned)
 
 
-class Provider(Protocol):
-    """Creates an LLM from a provider string. Packages register theirs in the group ``formal_llm.providers``."""
-
-    def __call__(self, rest: str | None, /) -> LLM | None:
-        """Return the LLM for the text after the colon (None without a colon), or None if that text is not valid."""
-        ...
+# -- futures --------------------------------------------------------------------------------------------------------
 
 
-#: The forms of provider strings, each with a description.
-PROVIDERS: dict[str, str] = {}
-#: The function that creates the LLMs of each provider. The module :mod:`formal_llm.llms.providers`, which imports this
-#: one, fills both tables.
-MAKERS: dict[str, Provider] = {}
-#: The providers of other packages.
-PLUGINS: Plugins[LLM | None] = Plugins(
-    "formal_llm.providers", "provider", ("rest",), "an LLM, which has choose(question), or None",
-    lambda _, made: made is None or isinstance(made, LLM), lambda: MAKERS,
-)  # fmt: skip
+def settle(future: Future[Answer], outcome: object) -> None:
+    """Give a future its answer or error, unless it was cancelled."""
+    with suppress(InvalidStateError):
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)  # type: ignore[arg-type]
 
 
-def provider_forms() -> dict[str, str]:
-    """Return the forms of provider strings with their descriptions; those of other packages come last."""
-    other = set(PLUGINS.names())
-    return PROVIDERS | {
-        f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.installed() if one.name in other
-    }
+def settled(outcome: Answer | Exception) -> Future[Answer]:
+    """Return a future that has its answer or error already."""
+    future: Future[Answer] = Future()
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+    return future
 
 
-def check_providers(*llms: str) -> None:
-    """Check that all providers exist, before any LLM is created, since creating one may load a model.
+def outcome_of(future: Future[Answer]) -> Answer | Exception:
+    """Return the answer of a future that is done, or its error."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if not isinstance(error, Exception):
+        raise error
+    return error
 
-    Raises:
-        UnknownProvider: a provider does not exist.
+
+def submit_in_thread(
+    llm: LLM, requests: Sequence[Question], start: Callable[[Callable[[], None]], object] | None = None
+) -> list[Future[Answer]]:
+    """Like ``llm.submit``, in another thread, for a model that blocks.
+
+    Args:
+        llm: the model.
+        requests: what it is asked.
+        start: starts the work in a thread; by default in a new one, which does not keep the program from ending.
     """
-    for llm in llms:
-        if llm.partition(":")[0] not in {*MAKERS, *PLUGINS.names()}:
-            raise UnknownProvider(llm, tuple(provider_forms()))
+    futures: list[Future[Answer]] = [Future() for _ in requests]
+
+    def work() -> None:
+        try:
+            for future, inner in zip(futures, llm.submit(requests), strict=True):
+                future.add_done_callback(lambda ended, inner=inner: ended.cancelled() and inner.cancel())  # type: ignore[misc]
+                inner.add_done_callback(lambda ended, future=future: _copy(ended, future))  # type: ignore[misc]
+        except BaseException as error:
+            for future in futures:
+                settle(future, error)
+
+    if start is None:
+        threading.Thread(target=work, name="formal-llm", daemon=True).start()
+    else:
+        start(work)
+    return futures
 
 
-def resolve(llm: LLMLike) -> LLM:
-    """Return the LLM that a provider string, a function or an object denotes.
+def _copy(ended: Future[Answer], future: Future[Answer]) -> None:
+    if ended.cancelled():
+        future.cancel()
+    else:
+        settle(future, ended.exception() or ended.result())
 
-    Raises:
-        UnknownProvider: the string names no provider.
-        PluginError: the string names a provider of another package, which cannot be used.
-        MissingKey: the key of a hosted model is missing.
-        TypeError: the argument is no string, no function, and no object with ``choose``.
-    """
-    if isinstance(llm, str):
-        parts = llm.split(",")
-        if len(parts) > 1 and all(part.partition(":")[0].strip() in MAKERS for part in parts):
-            return MAKERS["fallback"](llm)  # type: ignore[return-value]  # never None
-        provider, colon, rest = llm.partition(":")
-        behind = rest if colon else None
-        provided = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)
-        if provided is None:
-            raise UnknownProvider(llm, tuple(provider_forms()))
-        return provided
-    if isinstance(llm, LLM):
-        return llm
-    if callable(llm):
-        return of_function(llm)
-    raise TypeError(f"an llm is a provider string, a function, or an object with choose(question); not {llm!r}")
 
+# -- until the answer is legal --------------------------------------------------------------------------------------
 
 #: Yields questions, receives answers (or has ``InvalidAnswer`` thrown into it), and returns the final answer.
-Asking = Generator[Question, Answer, Answer]
+Asking: TypeAlias = Generator[Question, Answer, Answer]
 
 
 def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUsage], None] | None = None) -> Asking:
@@ -176,16 +332,6 @@ def attempts(question: Question, tries: int = 3, before_again: Callable[[TokenUs
             return answer if usage is None else replace(answer, usage=usage + answer.usage)
 
 
-def ask(llm: LLM, question: Question, *, tries: int = 3) -> Answer:
-    """Ask until the answer is legal, at most ``tries`` times; see :func:`attempts`.
-
-    Raises:
-        InvalidAnswer: the last answer was not legal; the error has the transcript of all tries.
-        LLMError: the LLM could not be asked; the ``usage`` of the error covers the earlier tries.
-    """
-    return driven(asking(question, tries), llm.choose)
-
-
 def asking(question: Question, tries: int = 3) -> Asking:
     """Ask like :func:`ask`, as a generator that yields questions and receives answers."""
     vain = TokenUsage()
@@ -201,150 +347,3 @@ def asking(question: Question, tries: int = 3) -> Asking:
     except LLMError as error:
         error.usage = vain + (error.usage or TokenUsage())
         raise
-
-
-def answered(llm: LLM, question: Question) -> Answer:
-    """Return an LLM's answer to a question; to a :class:`~formal_llm.llms.generation.Writing`, the text that it writes.
-
-    Raises:
-        WritesNoText: a text is requested, and the LLM writes none.
-        LLMError: the LLM could not be asked.
-    """
-    if not isinstance(question, Writing) or getattr(llm, "takes_text", False):
-        return llm.choose(question)
-    return _require_text(llm, question.written_by(llm))
-
-
-def _require_text(llm: LLM, answer: Answer | None) -> Answer:
-    if answer is None:
-        raise WritesNoText(llm, "write this")
-    return answer
-
-
-async def aanswered(llm: LLM, question: Question) -> Answer:
-    """Like :func:`answered`, asynchronously: with the LLM's asynchronous methods if it has them, else in a thread."""
-    if isinstance(question, Writing) and not getattr(llm, "takes_text", False):
-        return _require_text(llm, await question.awritten_by(llm))
-    if isinstance(llm, AsyncLLM):
-        return await llm.achoose(question)
-    import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
-
-    return await asyncio.to_thread(llm.choose, question)
-
-
-def all_answered(llm: BatchLLM, questions: Sequence[Question]) -> list[Answer | LLMError]:
-    """Like :func:`answered`, for many questions together; texts are written one after the other."""
-    if getattr(llm, "takes_text", False) or not any(isinstance(question, Writing) for question in questions):
-        return llm.choose_many(questions)
-    choices = [question for question in questions if not isinstance(question, Writing)]
-    chosen = iter(llm.choose_many(choices) if choices else ())
-    return [
-        _answer_or_error(llm, question) if isinstance(question, Writing) else next(chosen) for question in questions
-    ]
-
-
-def _answer_or_error(llm: LLM, question: Writing) -> Answer | LLMError:
-    try:
-        return answered(llm, question)
-    except LLMError as error:
-        return error
-
-
-class WrapperLLM(ABC):
-    """An LLM that wraps another one.
-
-    It has ``choose``; ``achoose`` and ``aclose`` if and only if the wrapped LLM is an ``AsyncLLM``; ``choose_many`` if
-    and only if that is a ``BatchLLM``; and ``generate``, ``continue_text``, ``generate_object`` and ``take_turn`` if
-    and only if it is a ``TextLLM``, ``ContinuingLLM``, ``ObjectLLM`` or ``ToolCallingLLM``, with their asynchronous
-    counterparts if it has ``achoose``.
-
-    Attributes:
-        name: its name: the provider string if there is one.
-    """
-
-    #: Its ``choose`` accepts a :class:`~formal_llm.llms.generation.Writing`, too.
-    takes_text = True
-
-    def __init__(self, llm: LLMLike) -> None:
-        self.llm = resolve(llm)
-        self.name: str = llm if isinstance(llm, str) else getattr(self.llm, "name", "") or type(self.llm).__name__
-        # The drivers of walks look for these names, so they exist only if the wrapped LLM has them too.
-        texts = Texts(self.choose)
-        methods: dict[str, object] = {}
-        if isinstance(self.llm, BatchLLM):
-            self._batched = self.llm
-            methods["choose_many"] = self._choose_many
-        if isinstance(self.llm, TextLLM):
-            methods["generate"] = texts.generate
-        if isinstance(self.llm, ToolCallingLLM):
-            methods["take_turn"] = texts.take_turn
-        if isinstance(self.llm, ContinuingLLM):
-            methods["continue_text"] = texts.continue_text
-        if isinstance(self.llm, ObjectLLM):
-            methods["generate_object"] = texts.generate_object
-        if isinstance(self.llm, AsyncLLM):
-            self._awaited = self.llm
-            async_texts = AsyncTexts(self._achoose)
-            methods |= {f"a{name}": getattr(async_texts, f"a{name}") for name in methods if name != "choose_many"}
-            methods |= {"achoose": self._achoose, "aclose": self.llm.aclose}
-        self.__dict__.update(methods)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
-
-    @property
-    def identity(self) -> dict[str, object] | None:
-        """What distinguishes the wrapped LLM from others, as JSON data; None if unknown."""
-        return getattr(self.llm, "identity", None)
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """What the answers of the wrapped LLM depend on."""
-        return what_is_read(self.llm)
-
-    @property
-    def wording(self) -> str:
-        """The name of the wording that the wrapped LLM reads best; empty if it has no preference."""
-        return str(getattr(self.llm, "wording", ""))
-
-    @property
-    def knows_steps(self) -> Callable[[Iterable[str]], bool] | None:
-        """Whether the wrapped LLM plans best if it is asked for all of some steps at once (``search="exact"``)."""
-        return getattr(self.llm, "knows_steps", None)
-
-    @property
-    def together(self) -> int | None:
-        """The number of questions that the wrapped LLM is best asked together; None if that makes no difference."""
-        return getattr(self.llm, "together", None)
-
-    @abstractmethod
-    def choose(self, question: Question) -> Answer:
-        """Answer ``question``."""
-
-    @abstractmethod
-    async def _achoose(self, question: Question) -> Answer:
-        """Like :meth:`choose`, for an ``AsyncLLM``."""
-
-    @abstractmethod
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """Like :meth:`choose`, for many questions to a ``BatchLLM``."""
-
-    def close(self) -> None:
-        """Close the wrapper's file, if it has one; the wrapped LLM stays as it is."""
-        return
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def checked(question: Question, outcome: Answer | LLMError) -> Answer | LLMError:
-    """Return the outcome of one question of a batch; an illegal answer is replaced by its ``InvalidAnswer``."""
-    if isinstance(outcome, LLMError):
-        return outcome
-    try:
-        return question.check(outcome)
-    except InvalidAnswer as error:
-        return error

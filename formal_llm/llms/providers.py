@@ -1,7 +1,6 @@
-"""Provider strings: the forms of each provider, their descriptions, and the functions that create the LLMs.
+"""What stands for an LLM: provider strings with the functions that create the LLMs, functions, and objects.
 
-The package imports this module, which fills the tables of :func:`~formal_llm.llms.llm.resolve`, so that all its modules
-accept provider strings. The module of an LLM is imported only when the LLM is created.
+The module of an LLM is imported only when the LLM is created.
 """
 
 from __future__ import annotations
@@ -9,10 +8,95 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
+from typing import Any, Protocol, TypeAlias
 
-from formal_llm.llms.llm import LLM, MAKERS, PROVIDERS
+from formal_llm.authored.plugins import Plugins
+from formal_llm.errors import UnknownProvider
+from formal_llm.llms.doubles import FunctionLLM
+from formal_llm.llms.driven import driven
+from formal_llm.llms.llm import LLM, asking
+from formal_llm.llms.question import Answer, Question
 
-__all__ = ["PROVIDERS"]
+#: Whatever :func:`resolve` accepts: a provider string, an LLM, a function that answers (``async def`` or not), or an
+#: object with a method ``answer``, which is such a function.
+LLMLike: TypeAlias = str | LLM | Callable[[Any], object]
+
+
+class Provider(Protocol):
+    """Creates an LLM from a provider string. Packages register theirs in the group ``formal_llm.providers``."""
+
+    def __call__(self, rest: str | None, /) -> LLM | None:
+        """Return the LLM for the text after the colon (None without a colon), or None if that text is not valid."""
+        ...
+
+
+#: The forms of provider strings, each with a description.
+PROVIDERS: dict[str, str] = {}
+#: The function that creates the LLMs of each provider.
+MAKERS: dict[str, Provider] = {}
+#: The providers of other packages.
+PLUGINS: Plugins[Any] = Plugins(
+    "formal_llm.providers", "provider", "an LLM, which has answer(question), or None",
+    lambda _, made: made is None or isinstance(made, LLM) or callable(getattr(made, "answer", None)), lambda: MAKERS,
+)  # fmt: skip
+
+
+def provider_forms() -> dict[str, str]:
+    """Return the forms of provider strings with their descriptions; those of other packages come last."""
+    other = set(PLUGINS.names())
+    return PROVIDERS | {
+        f"{one.name}:...": f"of the package {one.package}" for one in PLUGINS.list_installed() if one.name in other
+    }
+
+
+def check_providers(*llms: str) -> None:
+    """Check that all providers exist, before any LLM is created, since creating one may load a model.
+
+    Raises:
+        UnknownProvider: a provider does not exist.
+    """
+    for llm in llms:
+        if llm.partition(":")[0] not in {*MAKERS, *PLUGINS.names()}:
+            raise UnknownProvider(llm, tuple(provider_forms()))
+
+
+def resolve(llm: LLMLike) -> LLM:
+    """Return the LLM that a provider string, a function or an object denotes.
+
+    Raises:
+        UnknownProvider: the string names no provider.
+        PluginError: the string names a provider of another package, which cannot be used.
+        MissingKey: the key of a hosted model is missing.
+        TypeError: the argument is no string, no function, and no object with ``answer``.
+    """
+    if isinstance(llm, str):
+        parts = llm.split(",")
+        if len(parts) > 1 and all(part.partition(":")[0].strip() in MAKERS for part in parts):
+            return MAKERS["fallback"](llm)  # type: ignore[return-value]  # never None
+        provider, colon, rest = llm.partition(":")
+        behind = rest if colon else None
+        provided = MAKERS[provider](behind) if provider in MAKERS else PLUGINS.make(provider, behind)
+        if provided is None:
+            raise UnknownProvider(llm, tuple(provider_forms()))
+        return resolve(provided)
+    if isinstance(llm, LLM):
+        return llm
+    if not isinstance(llm, type):
+        if callable(getattr(llm, "answer", None)):
+            return FunctionLLM.from_object(llm)
+        if callable(llm):
+            return FunctionLLM(llm)
+    raise TypeError(f"an llm is a provider string, a function, or an object with answer(question); not {llm!r}")
+
+
+def ask(llm: LLMLike, question: Question, *, tries: int = 3) -> Answer:
+    """Ask until the answer is legal, at most ``tries`` times; see :func:`~formal_llm.llms.llm.attempts`.
+
+    Raises:
+        InvalidAnswer: the last answer was not legal; the error has the transcript of all tries.
+        LLMError: the LLM could not be asked; the ``usage`` of the error covers the earlier tries.
+    """
+    return driven(asking(question, tries), resolve(llm).ask)
 
 
 def _create_llm(module: str, make: str, *args: object) -> LLM:
@@ -75,7 +159,7 @@ def _create_smollm2(rest: str | None) -> LLM:
         rest = "&".join(filter(None, ["scoring=calibrated", rest]))
     file = import_module("formal_llm.llms.packaged").find_smollm2()
     llm = _create_llm("local.model", "TransformersLLM.from_text", f"{file}?{rest}")
-    llm.name = "smollm2"  # type: ignore[attr-defined]  # independent of where its file is
+    llm.name = "smollm2"  # independent of where its file is
     return llm
 
 
@@ -86,7 +170,7 @@ def _create_sure(rest: str | None) -> LLM | None:
         share = float(least)
     except ValueError:
         return None
-    return _create_llm("sure", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
+    return _create_llm("wrappers", "SureLLM", name, share) if colon and name and 0 <= share <= 1 else None
 
 
 def _create_builtin(rest: str | None) -> LLM | None:
@@ -142,15 +226,11 @@ PROVIDERS |= {
     **{f"{name}:MODEL": f"a model of {what}, by pydantic-ai" for name, what in _OTHERS.items()},
 }
 MAKERS |= {
-    "fallback": lambda rest: _create_llm("fallback", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
+    "fallback": lambda rest: _create_llm("wrappers", "FallbackLLM", [part.strip() for part in (rest or "").split(",")]),
     "builtin": _create_builtin,
     "person": _create_alone(lambda: _create_llm("doubles", "Person")),
     "test": _create_double,
-    **{
-        name: _create_hosted(name)
-        for name in ("openai", "anthropic", "vllm", "llamacpp", "ollama", "sglang", "lmstudio")
-    },
-    **{name: _create_hosted(name) for name in _OTHERS},
+    **{name: _create_hosted(name) for name in (*_PRESETS, *_OTHERS)},
     "sure": _create_sure,
     "replay": lambda rest: _create_llm("recorded", "RecordedLLM", None, rest) if rest else None,
     "transformers": _create_by_name("local.model", "TransformersLLM.from_text"),

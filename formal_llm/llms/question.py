@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from formal_llm.errors import InvalidAnswer
 from formal_llm.llms.reading import read_numbers
@@ -89,20 +89,18 @@ class CallRequest(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of a chat: ``role`` is ``system``, ``user`` or ``assistant``; with tools see :class:`ToolMessage`."""
+    """A message of a chat.
+
+    Attributes:
+        role: ``system``, ``user`` or ``assistant``; ``tool`` for the result of a call.
+        calls: the calls of tools that the assistant requests.
+        answers: the ``id`` of the call whose result this is; empty if it is none.
+    """
 
     role: str
     content: str
-
-    @property
-    def calls(self) -> tuple[CallRequest, ...]:
-        """The calls of tools that the assistant requests."""
-        return ()
-
-    @property
-    def answers(self) -> str:
-        """The ``id`` of the call whose result this is; empty if it is none."""
-        return ""
+    calls: tuple[CallRequest, ...] = ()
+    answers: str = ""
 
     def to_data(self) -> dict[str, object]:
         """Return the message as JSON data; ``calls`` and ``answers`` only if they are not empty."""
@@ -110,44 +108,6 @@ class Message(NamedTuple):
         if self.calls:
             data["calls"] = [list(call) for call in self.calls]
         return {**data, "answers": self.answers} if self.answers else data
-
-
-class ToolMessage(Message):
-    """A message of a chat with tools: one that requests calls, or the result of a call, whose role is ``tool``.
-
-    As a tuple it is the role and the content, like any message.
-
-    Args:
-        role, content, calls, answers: see :class:`Message`.
-    """
-
-    _calls: tuple[CallRequest, ...]
-    _answers: str
-
-    def __new__(cls, role: str, content: str, calls: Sequence[CallRequest] = (), answers: str = "") -> Self:
-        """Create the message."""
-        made = super().__new__(cls, role, content)
-        made._calls, made._answers = tuple(calls), answers
-        return made
-
-    @property
-    def calls(self) -> tuple[CallRequest, ...]:
-        """The calls of tools that the assistant requests."""
-        return self._calls
-
-    @property
-    def answers(self) -> str:
-        """The ``id`` of the call whose result this is; empty if it is none."""
-        return self._answers
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Message) and self.to_data() == other.to_data()
-
-    def __ne__(self, other: object) -> bool:  # else that of tuples
-        return not self == other
-
-    def __hash__(self) -> int:
-        return hash((*self, self._calls, self._answers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +119,11 @@ class Answer:
         probabilities: the probability of each option by its number, if the answerer knows it.
         text: the answer as it was written, if it was given as text.
         usage: the tokens that it cost.
-        ended: what ended a text, if known (:class:`~formal_llm.llms.generation.Generated`).
-        stopped: why a text is not whole; empty if it is (:class:`~formal_llm.llms.generation.Generated`).
-        calls: the calls of tools that a turn requests (:class:`~formal_llm.llms.generation.ToolTurn`).
+        ended: the stop that ended a text, or an empty text if the model itself ended it. None if it is not whole, or
+            if it is not known whether the model or a stop ended it.
+        stopped: why a text is not whole (:data:`~formal_llm.llms.text_request.CUT_OFF`, ``REFUSED`` or ``FILTERED``);
+            empty if it is whole, or if nothing is known.
+        calls: the calls of tools that a turn requests.
     """
 
     numbers: tuple[int, ...]
@@ -190,12 +152,6 @@ _FUNCTIONS = ("_prompt", "_messages", "_outlook")
 
 #: What an LLM may read of a question. An LLM whose answers depend on less says so by its attribute ``reads``.
 READS = frozenset({"chat", "task", "outlook"})
-
-
-def what_is_read(llm: object) -> frozenset[str]:
-    """Return what the answers of an LLM depend on, of :data:`READS`; everything if it does not say so."""
-    found: frozenset[str] = getattr(llm, "reads", READS)
-    return found
 
 
 class Question:
@@ -253,6 +209,16 @@ class Question:
         self.begins = begins
         self.walk = walk
         self.complaint = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the request, of :data:`~formal_llm.llms.llm.KINDS`."""
+        return "choose"
+
+    @property
+    def wants(self) -> str:
+        """What is asked for, for the error of a model that cannot."""
+        return "choose"
 
     @property
     def prompt(self) -> str:

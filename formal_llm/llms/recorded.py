@@ -17,22 +17,21 @@ import os
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import astuple, dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from formal_llm.authored.files import check_plain, parse_json
-from formal_llm.errors import AnswerFileError, InvalidAnswer, LLMError, NotRecorded
-from formal_llm.llms.driven import adriven, driven, resumed
-from formal_llm.llms.llm import LLMLike, WrapperLLM, aanswered, all_answered, answered
-from formal_llm.llms.objects import recorded_object
+from formal_llm.errors import InvalidAnswer, NotRecorded, RecordError
+from formal_llm.llms.llm import KINDS, LLM
+from formal_llm.llms.providers import LLMLike
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.texts import Texts
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
+from formal_llm.llms.wrappers import Steps, Wrapper
 
 if TYPE_CHECKING:
     import sqlite3
@@ -121,6 +120,10 @@ def outcome_from_data(data: Any) -> Answer | InvalidAnswer:
 # -- the file ------------------------------------------------------------------------------------------------------
 
 
+#: The mark, beside what a model reads, of one that writes drafts: its replay has to be asked for them, too.
+_DRAFTS = "drafts"
+
+
 class Row(NamedTuple):
     """A row of the file; another program may have written anything into it."""
 
@@ -144,7 +147,7 @@ class AnswerTable:
         exclusive: whether no other process may open it meanwhile.
 
     Raises:
-        AnswerFileError: the file cannot be used: it is no database, or another program's, or it is not writable.
+        RecordError: the file cannot be used: it is no database, or another program's, or it is not writable.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, reading: bool = False, exclusive: bool = False) -> None:
@@ -155,13 +158,13 @@ class AnswerTable:
                 self.path.stat()
         except OSError as error:
             hint = "; --record FILE writes one" if reading else ""
-            raise AnswerFileError(str(path), f"the file cannot be opened: {error.strerror}{hint}") from None
+            raise RecordError(f"the file cannot be opened: {error.strerror}{hint}", file=str(path)) from None
         self._connect()
 
     def execute(self, command: str, *values: object) -> list[tuple[Any, ...]]:
         """Carry out one command of SQL, all of it or nothing, and return its rows; texts are bytes."""
         if self.closed:
-            raise AnswerFileError(str(self.path), "the file is closed")
+            raise RecordError("the file is closed", file=str(self.path))
         if self._process != os.getpid():
             self._connect()
         with self._lock, self._convert_errors():
@@ -218,7 +221,7 @@ class AnswerTable:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
             code = "RUN" if self._exclusive and code == "BUSY" else code
-            raise AnswerFileError(str(self.path), _PROBLEMS.get(code, f"SQLite failed: {error}")) from error
+            raise RecordError(_PROBLEMS.get(code, f"SQLite failed: {error}"), file=str(self.path)) from error
 
     def _open_database(self) -> sqlite3.Connection:
         import sqlite3
@@ -263,7 +266,7 @@ class AnswerTable:
             problem = "this file belongs to something else and has no recorded answers; give another file"
         else:
             return True
-        raise AnswerFileError(str(self.path), problem)
+        raise RecordError(problem, file=str(self.path))
 
 
 def _close_connection(connection: sqlite3.Connection, process: int) -> None:
@@ -282,7 +285,7 @@ def list_answers(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file as JSON data, in their order: when, by which LLM, what was asked and answered.
 
     Raises:
-        AnswerFileError: the file cannot be read, or a row of it is damaged.
+        RecordError: the file cannot be read, or a row of it is damaged.
     """
     with closing(AnswerTable(path, reading=True)) as table:
         rows = table.execute("SELECT id, stored, llm, walk, request, outcome FROM answers ORDER BY id")
@@ -293,7 +296,7 @@ def list_answers(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
             outcome_from_data(outcome)
             yield {"time": time, "llm": llm, "walk": walk, **request, **outcome}
         except (ValueError, TypeError, AttributeError):
-            raise AnswerFileError(str(path), f"row {number} is damaged") from None
+            raise RecordError(f"row {number} is damaged", file=str(path)) from None
 
 
 # -- the LLM -------------------------------------------------------------------------------------------------------
@@ -316,10 +319,9 @@ class AnswerStats:
 
 #: What came of a question that many wait for; None where the one who asked was cancelled, so that another one asks.
 _Flight: TypeAlias = "Future[Answer | None]"
-_Steps: TypeAlias = "Generator[Question | _Flight, Answer | None, Answer]"
 
 
-class RecordedLLM(WrapperLLM):
+class RecordedLLM(Wrapper):
     """An LLM whose answers are kept in a file: a cache, a recording, or its replay.
 
     * ``RecordedLLM(llm, path)`` is a cache: a question whose answer is in the file is not asked again, and its answer
@@ -344,43 +346,42 @@ class RecordedLLM(WrapperLLM):
 
     Raises:
         ValueError: the LLM has no ``identity`` and no name.
-        AnswerFileError: the file cannot be used; also while answering.
+        RecordError: the file cannot be used; also while answering.
     """
 
     def __init__(
         self, llm: LLMLike | None, path: str | os.PathLike[str], *, again: bool = False, name: str | None = None
     ) -> None:
-        super().__init__(_Unasked(path) if llm is None else llm)
-        self._replays, self._again, self._alias = llm is None, again, name
-        if not self._replays and not again and name is None and super().identity is None:
+        if llm is None:  # whatever is wrapped is never asked, and can do everything
+            unasked = LLM()
+            unasked.name, unasked.can = f"replay:{os.fspath(path)}", KINDS
+        super().__init__(unasked if llm is None else llm)
+        self._replays, self._again = llm is None, again
+        if name is not None:
+            self.identity = {**(self.identity or {}), "name": name}
+        if not self._replays and not again and self.identity is None:
             raise ValueError(
                 f"{type(self.llm).__name__} has no identity that distinguishes its answers from those of other LLMs; "
                 "give it a name in the file: RecordedLLM(llm, path, name=...)"
             )
         self.path = Path(path)
         self._table = AnswerTable(path, reading=self._replays)
-        self._reads, self._model = self.reads, ""
+        self._model = ""
         if llm is None:
             kinds = self._table.execute("SELECT DISTINCT reads FROM answers")
             self._kinds = [reads.decode("utf-8", "replace").split(",") for (reads,) in kinds if reads]
-            self.__dict__["generate_object"] = partial(recorded_object, Texts(self.choose))
+            self.drafts = any(_DRAFTS in kind for kind in self._kinds)
+            self._kinds = [[one for one in kind if one != _DRAFTS] for kind in self._kinds]
+            digest = hashlib.sha256()
+            for row in self._table.find():
+                digest.update(repr(row).encode())
+            self.identity = {"llm": "replay", "sha256": digest.hexdigest()}
         else:
             self._model = digest_data(self.identity)
         self._used: set[int] = set()
         self._asked: Counter[tuple[str, str]] = Counter()
         self._stats, self._counting = AnswerStats(), threading.Lock()
-        self._flights: dict[tuple[int, str, bool], _Flight] = {}
-
-    @property
-    def identity(self) -> dict[str, object] | None:
-        """The identity of the wrapped LLM, with the name; of a replay all that is in the file. None if unknown."""
-        if self._replays:
-            digest = hashlib.sha256()
-            for row in self._table.find():
-                digest.update(repr(row).encode())
-            return {"llm": "replay", "sha256": digest.hexdigest()}
-        known = super().identity
-        return known if self._alias is None else {**(known or {}), "name": self._alias}
+        self._flights: dict[tuple[int, str], _Flight] = {}
 
     @property
     def stats(self) -> AnswerStats:
@@ -402,65 +403,18 @@ class RecordedLLM(WrapperLLM):
 
     # -- asking -------------------------------------------------------------------------------------------------
 
-    def choose(self, question: Question) -> Answer:
+    def around(self, request: Question) -> Steps:
         """Return the answer in the file, or else that of the LLM, which is then stored.
 
         Raises:
             InvalidAnswer: the answer is not legal.
             NotRecorded: the file has no answer, or none left, and there is no LLM.
-            AnswerFileError: the file cannot be read or written any more.
+            RecordError: the file cannot be read or written any more.
         """
-        return driven(self._answer(question, on_loop=False), self._wait)
-
-    async def _achoose(self, question: Question) -> Answer:
-        return await adriven(self._answer(question, on_loop=True), self._await)
-
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        # All that is due is claimed and asked together; only then what others have claimed is waited for.
-        steps = [self._answer(question, on_loop=False) for question in questions]
-        outcomes: dict[int, Answer | LLMError] = {}
-
-        def advance(number: int, came: Answer | Exception | None) -> Question | _Flight | None:
-            try:
-                return resumed(steps[number], came)
-            except StopIteration as end:
-                outcomes[number] = end.value
-            except LLMError as error:
-                outcomes[number] = error
-            return None
-
-        try:
-            due = {number: advance(number, None) for number in range(len(steps))}
-            asked = {number: request for number, request in due.items() if isinstance(request, Question)}
-            answers = all_answered(self._batched, [*asked.values()]) if asked else []
-            due |= {number: advance(number, answer) for number, answer in zip(asked, answers, strict=True)}
-            for number, request in due.items():
-                while request is not None:
-                    try:
-                        came: Answer | Exception | None = self._wait(request)
-                    except Exception as error:
-                        came = error
-                    request = advance(number, came)
-        finally:
-            for one in steps:
-                one.close()
-        return [outcomes[number] for number in range(len(steps))]
-
-    def _wait(self, request: Question | _Flight) -> Answer | None:
-        return request.result() if isinstance(request, Future) else answered(self.llm, request)
-
-    async def _await(self, request: Question | _Flight) -> Answer | None:
-        if not isinstance(request, Future):
-            return await aanswered(self._awaited, request)
-        import asyncio  # imported here: it takes half of this library's import time, and is rarely needed
-
-        return await asyncio.wrap_future(request)
-
-    def _answer(self, question: Question, *, on_loop: bool) -> _Steps:
-        """Yield what the LLM is to be asked, or what is to be waited for; return the answer."""
+        question = request
         if self._replays:
             return self._replay(question)
-        key = _make_key(question, self._reads)
+        key = _make_key(question, self.reads)
         if self._again:
             try:
                 answer = question.check((yield question))
@@ -470,19 +424,13 @@ class RecordedLLM(WrapperLLM):
             self._store(key, question, answer)
             return answer
         nth = self._count_ask(key, question)
-        # A child process does not wait for a question that its parent has sent, nor a thread for a coroutine, which may
-        # need that very thread.
-        process = os.getpid()
+        process = os.getpid()  # a child process does not wait for a question that its parent has sent
         while True:
             mine: _Flight = Future()
             mine.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel it for all
-            flight = self._flights.get((process, key, False)) if on_loop else None
-            flight = flight or self._flights.setdefault((process, key, on_loop), mine)
+            flight = self._flights.setdefault((process, key), mine)
             if flight is mine:
-                try:
-                    return (yield from self._find_or_ask(key, question, nth, flight))
-                finally:
-                    del self._flights[process, key, on_loop]
+                return (yield from self._find_or_ask(key, question, nth, flight))
             try:
                 shared = yield flight
             except InvalidAnswer as error:
@@ -490,25 +438,27 @@ class RecordedLLM(WrapperLLM):
             if shared is not None:
                 return question.check(self._count_hit(shared))
 
-    def _find_or_ask(self, key: str, question: Question, nth: int, flight: _Flight) -> _Steps:
+    def _find_or_ask(self, key: str, question: Question, nth: int, flight: _Flight) -> Steps:
         """Find the answer, or else ask for it and store it; all that wait for the flight are given it too."""
+        outcome: Answer | Exception | None = None
         try:
             rows = self._table.find([key], self._model)
             known = _find_legal(rows, question, nth)
             if known is not None:
-                flight.set_result(known)
+                outcome = known
                 return self._count_hit(known)
             self._count(misses=1)
-            answer = question.check((yield question))
-            flight.set_result(answer)  # also if it cannot be stored
+            outcome = answer = question.check((yield question))
             self._store(key, question, answer, len(rows))
         except Exception as error:
-            if not flight.done():
-                flight.set_exception(error)
+            outcome = outcome or error  # an answer that cannot be stored is one
             raise
         finally:
-            if not flight.done():
-                flight.set_result(None)
+            del self._flights[os.getpid(), key]  # first: who waits for it may ask again
+            if isinstance(outcome, Exception):
+                flight.set_exception(outcome)
+            else:
+                flight.set_result(outcome)
         return answer
 
     def _replay(self, question: Question) -> Answer:
@@ -522,7 +472,7 @@ class RecordedLLM(WrapperLLM):
         try:
             outcome = _read_outcome(row.outcome)
         except ValueError as error:
-            raise AnswerFileError(str(self.path), f"row {row.id} is damaged: {error}") from None
+            raise RecordError(f"row {row.id} is damaged: {error}", file=str(self.path)) from None
         self._used.add(row.id)
         self._count(hits=1)
         if isinstance(outcome, InvalidAnswer):
@@ -533,7 +483,7 @@ class RecordedLLM(WrapperLLM):
 
     def _store(self, key: str, question: Question, outcome: Answer | InvalidAnswer, known: int | None = None) -> None:
         request, data = (json.dumps(text, ensure_ascii=False) for text in (question.content, outcome_to_data(outcome)))
-        reads = ",".join(sorted(self._reads))
+        reads = ",".join([*sorted(self.reads), *([_DRAFTS] if self.drafts else [])])
         self._table.add(key, self._model, question.walk, data, reads, self.name, request, known=known)
 
     def _count_ask(self, key: str, question: Question) -> int:
@@ -551,20 +501,6 @@ class RecordedLLM(WrapperLLM):
         with self._counting:
             now = self._stats
             self._stats = AnswerStats(now.hits + hits, now.misses + misses, now.saved + saved)
-
-
-class _Unasked:
-    """What a replay wraps: it can do everything, and is never asked."""
-
-    takes_text = True
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.name = f"replay:{os.fspath(path)}"
-
-    def choose(self, question: Question) -> Answer:
-        raise NotImplementedError
-
-    generate = continue_text = take_turn = choose
 
 
 def digest_data(data: object) -> str:

@@ -17,20 +17,19 @@ if TYPE_CHECKING:
     from formal_llm.planning.walks.walk import Walk
     from formal_llm.planning.walks.wording import Wording
 
-#: For each name the module that defines it.
+#: For each module the names that it defines.
 _HOMES = {
-    "Budget": "walks.budget",
-    "Call": "plans.tree",
-    "ChoiceTable": "walks.choices",
-    "Node": "plans.tree",
-    "Plan": "plans.plan",
-    "Planner": "drivers.planner",
-    "Step": "plans.steps",
-    "Task": "task",
-    "TaskPack": "packs",
-    "Usage": "plans.usage",
-    "Walk": "walks.walk",
-    "Wording": "walks.wording",
+    "drivers.planner": "Planner",
+    "packs": "TaskPack",
+    "plans.plan": "Plan",
+    "plans.steps": "Step",
+    "plans.tree": "Call Node",
+    "plans.usage": "Usage",
+    "task": "Task",
+    "walks.budget": "Budget",
+    "walks.choices": "ChoiceTable",
+    "walks.walk": "Walk",
+    "walks.wording": "Wording",
 }
 
 __getattr__ = export_lazily(__name__, _HOMES)

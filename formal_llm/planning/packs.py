@@ -35,7 +35,7 @@ from formal_llm.automata.notation.formula import constraint
 from formal_llm.automata.notation.limit_lines import EXAMPLES, LimitsReader, split_line
 from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import AutomatonError, NotationError, ResourceNotFound, unknown
-from formal_llm.llms.llm import LLMLike, resolve
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.planning.drivers.planner import Planner, PlannerSettings
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.wording import Wording, adapt_wording, fill_template

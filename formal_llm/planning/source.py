@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from formal_llm.automata import CFG, PDA, Automaton, Behaviour, Flowchart, Source
+from formal_llm.automata import CFG, PDA, Automaton, Behaviour, Flowchart, Limits, Source, SumLimit
+from formal_llm.automata.models.quantities import Number
 from formal_llm.automata.models.rules import automaton_of
+from formal_llm.errors import AutomatonError, unknown
 from formal_llm.llms.llm import LLM
+from formal_llm.planning.plans.vocabulary import Vocabulary
 
 _READERS = {
     ".cfg": "CFG.from_file",
@@ -35,6 +39,49 @@ def source_of(source: object, taker: str = "Planner") -> Source:
     if isinstance(source, Automaton) and not isinstance(source, type):
         return source
     raise TypeError(f"{taker} takes a grammar{_suggest_instead(source, taker)}")
+
+
+def limits_of(limits: Limits | Mapping[str, Number] | None, source: Source) -> Limits:
+    """Return limits as they are, or those of a mapping: the most uses of steps, the most that quantities may sum to.
+
+    Raises:
+        AutomatonError: a name is neither a step nor a quantity of the rules; with the nearest name.
+        TypeError: it is something else.
+    """
+    if limits is None or isinstance(limits, Limits):
+        return limits or Limits()
+    if not isinstance(limits, Mapping):
+        raise TypeError(f'limits are Limits, or a mapping such as {{"scan": 1}}, not {type(limits).__name__}')
+    words = Vocabulary(source)
+    steps = dict.fromkeys(words.terminals)
+    quantities = {quantity for symbol in words.symbols.values() for quantity in symbol.numbers}
+    for name in limits:
+        if name not in steps and name not in quantities:
+            raise AutomatonError(f"limits: {unknown('step or quantity', name, [*steps, *quantities])}")
+    most = {name: bound for name, bound in limits.items() if name in steps}
+    for name, bound in most.items():
+        if not isinstance(bound, int):
+            raise TypeError(f"limits: {name} is used so many times, a whole number, not {bound!r}")
+    sums = tuple(SumLimit(name, at_most=bound) for name, bound in limits.items() if name not in steps)
+    return Limits({name: int(bound) for name, bound in most.items()}, sums=sums)
+
+
+def with_rules(source: object, rules: Sequence[str]) -> object:
+    """Return rules under more rules about order: sentences (``"backup before migrate"``) or formulas.
+
+    Raises:
+        NotationError: a text is neither, or names what is no step.
+        TypeError: the automaton is not one of this library, or one text was given instead of several.
+    """
+    if isinstance(rules, str):
+        raise TypeError(f"rules are a list of sentences: rules=[{rules!r}]")
+    if not rules:
+        return source
+    if not isinstance(source, CFG | PDA | Flowchart | Behaviour):
+        raise TypeError(
+            f"rules about order are for grammars, flowcharts, behaviours and PDAs, not {type(source).__name__}"
+        )
+    return source.with_rules(*rules)
 
 
 def _suggest_instead(source: object, taker: str) -> str:

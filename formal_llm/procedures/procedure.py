@@ -17,11 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias, Union, cast
+from typing import Literal, TypeAlias, Union
 
 from formal_llm.authored.files import read_text
 from formal_llm.automata.models.symbols import quote_text
-from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules.data import Value, write_constant
 from formal_llm.guard.rules.expressions import Expression, PastLetter
 from formal_llm.planning.json_data import JSON
@@ -94,9 +93,6 @@ class Hole:
     def __str__(self) -> str:
         return f"? {quote_text(self.text)}"
 
-
-#: The readers and what builds strategies, which know the classes of this module.
-_READ_TEXT = LazyFunction("formal_llm.procedures.reading:read_procedure")
 
 Need: TypeAlias = Union["NeedGroup", "NotNeed", "FactNeed", "ConditionNeed", "Hole"]
 #: The need that always holds.
@@ -233,7 +229,9 @@ class Procedure:
         Raises:
             NotationError: with file, line, column, and a suggestion.
         """
-        return cast("Procedure", _READ_TEXT(text, file))
+        from formal_llm.procedures.reading import read_procedure
+
+        return read_procedure(text, file)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Procedure:

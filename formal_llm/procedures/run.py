@@ -17,10 +17,10 @@ from reprlib import repr as shorten
 from typing import Any, Literal, TypeAlias
 
 from formal_llm.errors import InputError, unknown
-from formal_llm.llms.generation import ToolOffer, ToolTurn
 from formal_llm.llms.llm import asking
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import close_schema, open_value
+from formal_llm.llms.text_request import TextRequest, ToolOffer
 from formal_llm.llms.usage import NO_TOKENS, TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.procedures.assessing import Assessment, Assessor, CallStep, NeedFinding, ValueStep, WayStep
@@ -30,10 +30,10 @@ from formal_llm.procedures.terms import list_names
 
 Ending = Literal["done", "declined", "handed over"]
 #: What a model is told that calls a goal.
-_CALL_INSTRUCTION = (
-    "Call the tool that does what the user wants, once; call none if none does it. "
-    "Give only values that the user states, and null for all others. Do not guess."
-)
+_CALL_INSTRUCTION = Message(
+    "system", "Call the tool that does what the user wants, once; call none if none does it. "
+    "Give only values that the user states, and null for all others. Do not guess.",
+)  # fmt: skip
 #: Numbers in a text, of at most 30 digits, with thousands apart by commas or not; no parts of dates, times and names.
 _NUMBER = re.compile(r"(?<![\w./:,-])-?(?:\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.\d{1,30})?(?![\w/:-]|[.,]\d)")
 _JSON_TYPES: Mapping[str, Mapping[str, JSON]] = {
@@ -277,7 +277,7 @@ class ProcedureRun:
         """Let the model call a goal. A call of anything else is dropped, and so is a second one."""
         goals = {goal.name: goal for goal in self.procedure.goals}
         offers = [ToolOffer(goal.name, goal.description, close_schema(_write_schema(goal))) for goal in goals.values()]
-        answer = yield from asking(ToolTurn((Message("system", _CALL_INSTRUCTION), Message("user", request)), offers))
+        answer = yield from asking(TextRequest((_CALL_INSTRUCTION, Message("user", request)), tools=offers))
         self._usage += answer.usage
         chosen = None
         for call in answer.calls:

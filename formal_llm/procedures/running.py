@@ -16,11 +16,11 @@ from inspect import isawaitable
 from typing import TypeAlias, TypedDict, Unpack, cast
 
 from formal_llm.automata.models.automaton import make_fingerprint
-from formal_llm.errors import AuditError, InputError, ToolError, WritesNoText
+from formal_llm.errors import InputError, RecordError, ToolError, WritesNoText
 from formal_llm.guard.audit import AuditLog, HeldLog
+from formal_llm.llms import LLM, TextRequest
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import ToolCallingLLM, ToolTurn
-from formal_llm.llms.llm import LLM, LLMLike, aanswered, answered, resolve
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
@@ -90,7 +90,7 @@ def run_procedure(
         InputError: a tool is missing, a value is unknown or of another type, or a model is needed and there is none.
         LLMError: the model gave no answer.
         WritesNoText: the model is to call the goal, and calls no tools.
-        AuditError: the journal is another run's, or was changed.
+        RecordError: the journal is another run's, or was changed.
     """
     answerer = RequestAnswerer(procedure, request, llm, tools, options)
     with answerer.open() as record:
@@ -136,7 +136,7 @@ class RequestAnswerer:
             raise InputError(f"the tools have no {', '.join(missing)}, which the procedure names")
         self._tools = {name: _forbid_retries(by_name[name], tool) for name, tool in procedure.tools.items()}
         self._llm = resolve(llm) if llm is not None else None
-        if native and self._llm is not None and not isinstance(self._llm, ToolCallingLLM):
+        if native and self._llm is not None and "call" not in self._llm.can:
             raise WritesNoText(self._llm, "call the goal", "let it choose the goal, without native")
         self._options = options
         self._caller = Caller(CallLimits(timeout=options.get("timeout")))
@@ -149,7 +149,7 @@ class RequestAnswerer:
         """Answer a request."""
         match asked:
             case Question():
-                return answered(self._require_model(), asked)
+                return self._require_model().ask(asked)
             case ToolRequest(call):
                 return call_tool(self._tools[call.tool], call, self._caller)
             case _:
@@ -161,7 +161,7 @@ class RequestAnswerer:
 
         match asked:
             case Question():
-                return await aanswered(self._require_model(), asked)
+                return await self._require_model().aask(asked)
             case ToolRequest(call):
                 tool = self._tools[call.tool]
                 if isinstance(tool, Tool):
@@ -258,14 +258,14 @@ class ProcedureJournal:
         self._place += 1
         if isinstance(asked, ToolRequest):
             if row.get("calling") != asked.call.to_data():
-                raise AuditError("the journal is of a run that went another way; begin a new file")
+                raise RecordError("the journal is of a run that went another way; begin a new file")
             if self._place < len(self._rows) and self._rows[self._place].get("asked") == "call":
                 returned = self._rows[self._place]
                 self._place += 1
                 return (MadeCall.from_data(cast("Mapping[str, object]", returned["reply"])),)
             return self._clarify(asked)
         if row.get("asked") != _describe_request(asked):
-            raise AuditError("the journal is of a run that went another way; begin a new file")
+            raise RecordError("the journal is of a run that went another way; begin a new file")
         return (_read_reply(asked, row["reply"]),)
 
     def _clarify(self, asked: ToolRequest) -> tuple[object] | None:
@@ -302,16 +302,16 @@ def _open_journal(
     with AuditLog(path, rules).held() as log:
         reading = log.read()
         if reading.faults:
-            raise AuditError(f"the journal {path} was changed: {reading.faults[0]}")
+            raise RecordError(f"the journal {path} was changed: {reading.faults[0]}")
         if reading.entries and reading.rules != rules:
-            raise AuditError(f"the journal {path} is of another procedure or request; begin a new file")
+            raise RecordError(f"the journal {path} is of another procedure or request; begin a new file")
         repeatable = [name for name, tool in run.procedure.tools.items() if tool.may_repeat()]
         yield ProcedureJournal(log, [entry.row for entry in reading.entries], repeatable, clarify)
 
 
 def _describe_request(asked: Request) -> str:
     match asked:
-        case ToolTurn():
+        case TextRequest():
             return f"call: {make_fingerprint([json.dumps(asked.content, sort_keys=True)])}"
         case Question():
             return f"choose: {make_fingerprint([option.text for option in asked.options])}"

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsFloat
 from uuid import uuid4
 
-from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError, TrainingError
+from formal_llm.errors import MissingDependency, RecordError, ResourceNotFound, TrainingError
 from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_line
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class RunLog:
         wandb: the project at Weights & Biases that also receives the figures, via the folder ``wandb``; empty for none.
 
     Raises:
-        ResultsError: the folder has a log already and ``resume`` is None, or has none and ``resume`` is given; another
+        RecordError: the folder has a log already and ``resume`` is None, or has none and ``resume`` is given; another
             run is writing it; it is not writable; or one of its lines is invalid. The file is left unchanged.
         MissingDependency: TensorBoard or wandb is requested and not installed.
         TrainingError: wandb does not start a run.
@@ -217,7 +217,7 @@ class RunLog:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ResultsError(f"{self.path}: the log cannot be written: {error.strerror}") from None
+            raise RecordError(f"the log cannot be written: {error.strerror}", file=str(self.path)) from None
         return open_exclusively(self.path, what="log", busy=_BUSY)
 
     def _keep_entries(self, resume: int | None) -> list[LogEntry]:
@@ -227,13 +227,13 @@ class RunLog:
         lines = list(_read_lines(self.path, text))
         if resume is None:
             if lines:
-                raise ResultsError(
-                    f"{self.path}: this folder has the log of a run; resume that run, or give another folder"
+                raise RecordError(
+                    "this folder has the log of a run; resume that run, or give another folder", file=str(self.path)
                 )
             self._file.truncate(0)  # a partly written first line
             return []
         if not lines:
-            raise ResultsError(f"{self.path}: there is no log of a run to resume")
+            raise RecordError("there is no log of a run to resume", file=str(self.path))
         kept = [(raw, entry) for raw, entry in lines if entry.step <= resume and entry.kind != "end"]
         content = b"".join(raw + b"\n" for raw, _ in kept)
         if content != text:
@@ -249,7 +249,7 @@ def read_log(folder: str | os.PathLike[str]) -> list[LogEntry]:
 
     Raises:
         ResourceNotFound: the folder has no log.
-        ResultsError: a line is invalid; the error specifies which.
+        RecordError: a line is invalid; the error specifies which.
     """
     path = Path(folder) / LOG
     if not path.is_file():
@@ -269,10 +269,10 @@ def _read_lines(path: Path, text: bytes) -> Iterator[tuple[bytes, LogEntry]]:
     for number, raw in enumerate(whole.split(b"\n") if newline else (), 1):
         entry = _parse_line(raw)
         if entry is None or (number == 1) != (entry.kind == "run"):
-            raise ResultsError(f"{path}:{number}: this is not a line of a run's log; mend or remove it")
+            raise RecordError("this is not a line of a run's log; mend or remove it", file=str(path), line=number)
         yield raw, entry
     if rest and not newline and not rest.startswith(b'{"kind"'[: len(rest)]):
-        raise ResultsError(f"{path}: this is no log of a run; give another folder")
+        raise RecordError("this is no log of a run; give another folder", file=str(path))
 
 
 def _parse_line(raw: bytes) -> LogEntry | None:

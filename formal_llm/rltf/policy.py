@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
-from formal_llm.llms.llm import LLM, resolve
+from formal_llm.llms import LLM, resolve
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import SCORED, base_of, quiet_peft, scoring_of
 from formal_llm.llms.local.memory import fewer_tokens, fitted

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 from formal_llm.planning.drivers.json_lines import write_atomically
 from formal_llm.rltf.metrics_log import HELD_OUT, VALIDATION, LogEntry, best_of, read_log
 from formal_llm.rltf.run_view import format_duration, format_seconds
@@ -87,14 +87,14 @@ def write_report(folder: str | os.PathLike[str]) -> Path:
 
     Raises:
         ResourceNotFound: the folder has no log.
-        ResultsError: the log is damaged, or the report cannot be written.
+        RecordError: the log is damaged, or the report cannot be written.
     """
     home = Path(folder)
     run = LoggedRun.from_entries(read_log(home))
     try:
         write_atomically(home / REPORT, [report_text(run).encode()])
     except OSError as error:
-        raise ResultsError(f"{home}: the report cannot be written: {error.strerror}") from None
+        raise RecordError(f"the report cannot be written: {error.strerror}", file=str(home)) from None
     return home / REPORT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from formal_llm.errors.visible import visible
+from formal_llm.errors import visible
 
 #: The colours of reports, in a style sheet: light and dark as the reader's machine is.
 PALETTE = """

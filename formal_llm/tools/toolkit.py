@@ -231,7 +231,7 @@ class ToolkitMaker(Protocol):
 OWN_TOOLKITS = ("classical", "experts")
 #: The toolkits of other packages.
 PLUGINS: Plugins[Toolkit] = Plugins(
-    "formal_llm.toolkits", "toolkit", (), "a Toolkit", lambda _, made: isinstance(made, Toolkit), lambda: OWN_TOOLKITS
+    "formal_llm.toolkits", "toolkit", "a Toolkit", lambda _, made: isinstance(made, Toolkit), lambda: OWN_TOOLKITS
 )
 
 

@@ -5,39 +5,40 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.doubles import RandomLLM
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.text_doubles import RandomTextLLM
 from formal_llm.llms.usage import TokenUsage
 
+#: What chats and does not go on with a text.
+CHATS = frozenset({"choose", "write"})
 
-class Scripted:
+
+class Scripted(LLM):
     """Chooses the options whose texts are scripted, and writes the texts in between, all in one list."""
+
+    can = CHATS
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = iter(lines)
         self.asked: list[str] = []
 
-    def choose(self, question: Question) -> Answer:
-        self.asked.append(question.prompt)
-        line = next(self._lines)
-        texts = [option.text for option in question.options]
-        assert line in texts, (line, texts)
-        return Answer((texts.index(line) + 1,), usage=TokenUsage(1, 10, 1))
-
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        self.asked.append(messages if isinstance(messages, str) else "\n".join(one.content for one in messages))
-        return Generated(next(self._lines), TokenUsage(1, 10, 5), "")
+    def answer(self, request: Question) -> Answer:
+        if request.kind == "choose":
+            self.asked.append(request.prompt)
+            line = next(self._lines)
+            texts = [option.text for option in request.options]
+            assert line in texts, (line, texts)
+            return Answer((texts.index(line) + 1,), usage=TokenUsage(1, 10, 1))
+        self.asked.append("\n".join(one.content for one in request.messages))
+        return Answer((), text=next(self._lines), usage=TokenUsage(1, 10, 5), ended="")
 
 
-class Chats:
+class Chats(RandomLLM):
     """Chance that chats and does not go on with a text."""
 
     def __init__(self, seed: int, words: Sequence[str]) -> None:
-        made = RandomTextLLM(seed, words)
-        self.choose, self.generate = made.choose, made.generate
+        super().__init__(seed, can=CHATS, words=words)
 
 
 def words(markers: Iterable[str], tools: Iterable[str]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -23,18 +22,17 @@ from formal_llm.errors import (
     AutomatonError,
     NotAllowed,
     NotationError,
+    RecordError,
     ResourceNotFound,
     ToolkitError,
-    TranscriptError,
     WritesNoText,
     WritingError,
 )
 from formal_llm.llms import RecordedLLM
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM
 from formal_llm.planning import Budget
 from formal_llm.tools import Toolkit, tool
-from tests.agents.chats import Chats, Scripted, words
+from tests.agents.chats import CHATS, Chats, Scripted, words
 from tests.strategies import examples
 
 ALL = [
@@ -48,7 +46,7 @@ def agent_of(name: str, chats: bool, ruled: bool, seed: int) -> Agent:
     """An agent whose model is chance; its rules are compiled once."""
     behaviour = Behaviour.load(name)
     texts = words((state.text for state in behaviour.states.values()), ("search", "lookup", "calculate"))
-    llm = Chats(seed, texts) if chats else RandomTextLLM(seed, texts)
+    llm = Chats(seed, texts) if chats else RandomLLM(seed, can=TEXTS, words=texts)
     key = name, chats, ruled
     if key not in _made:
         acts = any(state.text == "[Action]" for state in behaviour.states.values())
@@ -190,7 +188,7 @@ def test_rules_on_tools_are_looked_ahead_to() -> None:
         limits=Limits({"Act": 3}),
     )
     for number in range(10):
-        agent.llm = RandomTextLLM(number)
+        agent.llm = RandomLLM(number, can=TEXTS)
         run = agent.start("q")
         run.run_to_end()
         names = [one.text for one in run.segments if one.state == "Act"]
@@ -200,8 +198,7 @@ def test_rules_on_tools_are_looked_ahead_to() -> None:
 def test_states_come_at_most_so_often() -> None:
     for times in (1, 3, TIMES):
         agent = Agent("react", RandomLLM(), agent_toolkit, times=times)
-        agent.llm = Chats(5, ["x "])
-        agent.llm.choose = lambda question: question.check(1)  # type: ignore[method-assign]  # the first: think again
+        agent.llm = FunctionLLM(lambda _: "x ", can=CHATS, choose=lambda _: 1)  # the first: think again
         made = agent.run("q")
         assert made.word.count("Tht") == times and made.word[-1] == "Ans"
     assert Agent("react", RandomLLM(), agent_toolkit, limits=Limits({"Act": 30})).monitor.after_all(
@@ -225,42 +222,24 @@ def test_an_async_run_is_the_same() -> None:
 
 
 class Awaited(Chats):
-    """A model that is awaited for all it does, and fails where it is waited for."""
+    """A model that is awaited for all it does."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, ["x ", "so "])
-        self._chooses, self._writes = self.choose, self.generate
-        self.choose = self.generate = self._waited  # type: ignore[assignment]
         self.now = self.most = 0
 
-    def _waited(self, *_: object, **__: object) -> None:
-        raise AssertionError("nobody is to wait for it")
-
-    @asynccontextmanager
-    async def _one(self):  # type: ignore[no-untyped-def]
+    async def answer(self, request):  # type: ignore[no-untyped-def]
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
-        yield
+        await asyncio.sleep(0.001)
         self.now -= 1
+        return Chats.answer(self, request)
 
-    async def achoose(self, question):  # type: ignore[no-untyped-def]
-        async with self._one():
-            return self._chooses(question)
-
-    async def agenerate(self, messages, **how):  # type: ignore[no-untyped-def]
-        async with self._one():
-            return self._writes(messages, **how)
-
-    async def astream(self, messages, **how):  # type: ignore[no-untyped-def]
-        async with self._one():
-            made = self._writes(messages, **how)
-            for sign in made.text:
-                yield sign
-            yield made
-
-    async def aclose(self) -> None:
-        """Nothing was opened."""
+    async def astream(self, request):  # type: ignore[no-untyped-def]
+        answer = await self.aask(request)
+        for sign in answer.text:
+            yield sign
+        yield answer
 
 
 @pytest.mark.parametrize("name", ["react", "pass", "rewoo", "reflexion"])
@@ -325,7 +304,7 @@ def test_what_cannot_be_an_agent_is_told_before_any_run() -> None:
     backwards = '(define b (:states (o (:text "[O]") (:flags :env-input)) (a (:text "[A]"))) (:behavior (next o a)))'
     with pytest.raises(AutomatonError, match="b begins with the environment"):
         Agent(Behaviour.from_string(backwards), RandomLLM(), worlds={"o": str})
-    with pytest.raises(TranscriptError, match="example 1 is no run of direct: it is empty"):
+    with pytest.raises(RecordError, match="example 1 is no run of direct: it is empty"):
         Agent("direct", RandomLLM(), examples=[Transcript("direct")])
     with pytest.raises(ValueError, match="prices"):
         Agent("direct", RandomLLM(), budget=Budget(cost=1))
@@ -350,10 +329,10 @@ def test_a_toolkit_may_be_given_in_three_forms() -> None:
 def test_the_writer_is_told_by_what_the_model_can_do() -> None:
     behaviour = Behaviour.load("direct")
     assert isinstance(make_writer(Chats(1, ["x"]), behaviour), ChattingWriter)
-    assert isinstance(make_writer(RandomTextLLM(1), behaviour), ContinuingWriter)
+    assert isinstance(make_writer(RandomLLM(1, can=TEXTS), behaviour), ContinuingWriter)
     with pytest.raises(WritesNoText):
         make_writer(RandomLLM(), behaviour)
-    assert isinstance(ensure_text_llm(RandomLLM(3)), RandomTextLLM)
+    assert ensure_text_llm(RandomLLM(3)).can == TEXTS
 
 
 def test_the_instructions_name_states_tools_and_examples() -> None:

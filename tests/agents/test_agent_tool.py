@@ -15,7 +15,7 @@ from formal_llm.agents import Agent
 from formal_llm.agents.acting import NO_TOOL
 from formal_llm.agents.run_events import Called, Ended, Received, RunEvent
 from formal_llm.errors import AgentPaused, AgentStopped, AutomatonError, LLMError, Pending, WritingError
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM, ScriptedTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM, ScriptedLLM
 from formal_llm.planning import Budget
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.tools import tool
@@ -75,7 +75,7 @@ def make_agents(inner: int, outer: int, levels: int, native: bool) -> list[Agent
     """Agents one in the other, the outermost last; their rules are compiled once."""
     key = inner, outer, levels, native
     if key not in _made:
-        llm = RandomTurnLLM() if native else RandomTextLLM(0, MARKED)
+        llm = RandomLLM(can=TURNS) if native else RandomLLM(0, can=TEXTS, words=MARKED)
         made = [Agent("react", llm, [search, pay], times=4, **INNER[inner])]
         for level in range(levels):
             is_last = level == levels - 1
@@ -112,7 +112,11 @@ def test_whatever_the_models_call_the_rules_of_both_are_kept(
 ) -> None:
     agents = make_agents(inner, outer, levels, native)
     for number, one in enumerate(agents, seed):
-        one.llm = RandomTurnLLM(number, LIES, lies=lies) if native else RandomTextLLM(number, MARKED)
+        one.llm = (
+            RandomLLM(number, can=TURNS, words=LIES, lies=lies)
+            if native
+            else RandomLLM(number, can=TEXTS, words=MARKED)
+        )
     seen: list[RunEvent] = []
     run = agents[-1].start("q", on_event=seen.append)
     try:
@@ -138,7 +142,7 @@ def test_whatever_the_models_call_the_rules_of_both_are_kept(
 
 
 def turns(*script: Any, tools: Any = (search, pay), **how: Any) -> Agent:
-    return Agent("react", ScriptedTurnLLM(script), [*tools], **how)
+    return Agent("react", ScriptedLLM(texts=script, can=TURNS), [*tools], **how)
 
 
 def list_offered(agent: Agent) -> list[list[str]]:
@@ -161,10 +165,10 @@ def test_an_agent_is_a_tool_with_a_request_and_an_answer() -> None:
     answers = counting.as_tool("count", "Counts.")
     assert answers("How many?") == 4
     outer = turns(call("count", request="How many?"), "Four.", tools=[answers])
-    counting.llm = ScriptedTurnLLM(['{"answer": 4}'])
+    counting.llm = ScriptedLLM(texts=['{"answer": 4}'], can=TURNS)
     assert outer.run("q").text_of("Obs") == "4"
     with pytest.raises(AutomatonError, match="chat-bot-endless never ends by itself, so it cannot be a tool"):
-        Agent("chat-bot-endless", RandomTextLLM()).as_tool("chat", "Chats.")
+        Agent("chat-bot-endless", RandomLLM(can=TEXTS)).as_tool("chat", "Chats.")
 
 
 def test_what_the_outer_rules_owe_the_inner_run_owes_and_what_they_forbid_is_not_offered() -> None:
@@ -224,7 +228,9 @@ def test_a_plan_with_agents() -> None:
     plan = ("", [("first", {"request": "a"}), ("second", {"request": "b"})])
     tools = [first.as_tool("first", "Finds."), second.as_tool("second", "Pays.")]
     rules = ["(eventually (next search pay))"]
-    run = Agent("rewoo", ScriptedTurnLLM([plan, "solved"]), tools, rules=rules, limits=Limits({"search": 1})).start("q")
+    run = Agent(
+        "rewoo", ScriptedLLM(texts=[plan, "solved"], can=TURNS), tools, rules=rules, limits=Limits({"search": 1})
+    ).start("q")
     assert run.run_to_end().answer == "solved" and [one.calls for one in run.inner] == [("search",), ("pay",)]
     assert list_offered(first) == [["search", "pay"], ["pay"]] and list_offered(second) == [["pay"], ["pay"]]
 
@@ -267,7 +273,7 @@ def pause_after(run: Any, steps: int) -> None:
 
 def make_nest(*scripts: Any, **how: Any) -> Agent:
     """Three agents, one in the other."""
-    first, second, third = (ScriptedTurnLLM(script) for script in scripts)
+    first, second, third = (ScriptedLLM(texts=script, can=TURNS) for script in scripts)
     inner = Agent("react", first, [search, pay, ask_user], **how)
     middle = Agent("react", second, [inner.as_tool("agent", "Does it."), search])
     tools = [middle.as_tool("agent", "Does it.")]
@@ -333,7 +339,7 @@ def test_another_agent_takes_a_run_over_and_its_answer_is_the_answer() -> None:
 
 
 def test_a_run_is_handed_over_only_where_nothing_else_is_owed() -> None:
-    alone = Agent("react", ScriptedTurnLLM(["Fine."]), [pay])
+    alone = Agent("react", ScriptedLLM(texts=["Fine."], can=TURNS), [pay])
     agent = turns(OVER, FIND, OVER, tools=[search], hand_over={"billing": alone}, rules=["(eventually search)"])
     made = agent.run("q")
     assert list_offered(agent) == [["search"], ["search"], ["search", "hand_over_to_billing"]]

@@ -11,7 +11,7 @@ from formal_llm.agents import Agent, Conversation, TurnWindow
 from formal_llm.agents.run_events import Ended
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.errors import AgentError, AgentStopped, LLMError
-from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM, ScriptedTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM, ScriptedLLM
 from formal_llm.planning import Budget
 from tests.agents.chats import Chats, Scripted, words
 from tests.strategies import examples
@@ -45,7 +45,7 @@ def test_earlier_turns_are_a_chat_where_tools_are_called_natively() -> None:
         "It is 42.",
         ("", [("calculate", {"expression": "42 + 1"})]),
     ]
-    llm = ScriptedTurnLLM([*script, "It is 43."])
+    llm = ScriptedLLM(texts=[*script, "It is 43."], can=TURNS)
     talk = Conversation(Agent("react", llm, agent_toolkit))
     talk.say("What is 6 times 7?")
     assert talk.say("And one more?").answer == "It is 43."
@@ -60,7 +60,7 @@ MARKERS = words(["[Chat-Bot]", "[User]", "[Bogus]"], ["search"])
 @given(st.booleans(), st.integers(0, 10**9), st.integers(1, 30))
 @examples(40)
 def test_a_chat_without_an_end_is_one_run(chats: bool, seed: int, messages: int) -> None:
-    llm = Chats(seed, MARKERS) if chats else RandomTextLLM(seed, MARKERS)
+    llm = Chats(seed, MARKERS) if chats else RandomLLM(seed, can=TEXTS, words=MARKERS)
     talk = Conversation(Agent("chat-bot-endless", llm))
     behaviour = talk.agent.behaviour
     for number in range(messages):
@@ -74,7 +74,7 @@ def test_a_chat_without_an_end_is_one_run(chats: bool, seed: int, messages: int)
 
 def test_only_the_person_ends_it() -> None:
     """The model ends each text, and would end the run where it may."""
-    llm, seen = ScriptedTextLLM([" Hello.", "", " Again?"]), []
+    llm, seen = ScriptedLLM(texts=[" Hello.", "", " Again?"]), []
     talk = Conversation(Agent("chat-bot-endless", llm, on_event=seen.append))
     assert talk.start().answer == "Hello." and not talk.say("Bye.").answer
     assert talk.say("Bye!").answer == "Again?"
@@ -104,7 +104,7 @@ def test_limits_and_budgets_end_it() -> None:
 
 
 def test_a_failure_ends_it_with_all_that_was_said() -> None:
-    talk = Conversation(Agent("chat-bot-endless", ScriptedTextLLM([" a", " b"])))
+    talk = Conversation(Agent("chat-bot-endless", ScriptedLLM(texts=[" a", " b"])))
     talk.say("x")
     with pytest.raises(LLMError, match="the script ended"):
         talk.say("y")

@@ -19,11 +19,10 @@ from formal_llm.agents.many import AgentRun, AgentRunBatch, outcome_from_data, o
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
-from formal_llm.errors import AgentStopped, Cancelled, LLMError, ResultsError
-from formal_llm.llms.doubles import AsyncFunctionLLM
-from formal_llm.llms.generation import Generated, Writing
+from formal_llm.errors import AgentStopped, Cancelled, LLMError, RecordError
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM
 from formal_llm.llms.question import Answer
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning import Budget
 from tests.agents.chats import Chats
@@ -31,14 +30,14 @@ from tests.agents.chats import Chats
 QUESTIONS = [f"question {number}" for number in range(8)]
 
 
-def echo(asked: Writing) -> str:
+def echo(asked: TextRequest) -> str:
     """The last line of the question."""
     return " so"
 
 
 def test_each_question_has_its_outcome_whatever_drives_them() -> None:
     for concurrency in (1, 3):
-        agent = Agent("react", RandomTextLLM(1), agent_toolkit)
+        agent = Agent("react", RandomLLM(1, can=TEXTS), agent_toolkit)
         found = agent.run_all(QUESTIONS, concurrency=concurrency)
         assert [one.index for one in found] == list(range(8))
         assert all(one.unwrap().verify(agent.behaviour).valid for one in found)
@@ -48,13 +47,15 @@ def test_each_question_has_its_outcome_whatever_drives_them() -> None:
 class Together(Chats):
     """Answers many questions together."""
 
+    at_once = 64
+
     def __init__(self) -> None:
         super().__init__(1, ["x "])
         self.most = 0
 
-    def choose_many(self, questions):  # type: ignore[no-untyped-def]
+    def answer_all(self, questions):  # type: ignore[no-untyped-def]
         self.most = max(self.most, len(questions))
-        return [self.choose(question) for question in questions]
+        return super().answer_all(questions)
 
 
 def test_a_model_that_answers_together_is_asked_together() -> None:
@@ -69,33 +70,28 @@ class Awaited(Chats):
     def __init__(self) -> None:
         super().__init__(1, ["x "])
         self.now = self.most = 0
-        self.closed = 0
 
-    async def achoose(self, question):  # type: ignore[no-untyped-def]
+    async def answer(self, question):  # type: ignore[no-untyped-def]
         self.now += 1
         self.most = max(self.most, self.now)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         self.now -= 1
-        return self.choose(question)
-
-    async def aclose(self) -> None:
-        self.closed += 1
+        return Chats.answer(self, question)
 
 
 def test_a_model_that_is_awaited_is_awaited() -> None:
     llm = Awaited()
     found = Agent("react", llm, agent_toolkit).run_all(QUESTIONS)
-    assert llm.most > 1 and llm.closed and all(one.error is None for one in found)
-    assert AsyncFunctionLLM  # what is awaited and writes no text is refused before any run
+    assert llm.most > 1 and all(one.error is None for one in found)
 
 
 def test_what_goes_wrong_in_one_run_is_its_own() -> None:
-    def text(asked: Writing) -> str:
+    def text(asked: TextRequest) -> str:
         if "question 3" in asked.prompt:
             raise LLMError("the line is dead")
         return " so"
 
-    found = Agent("direct", FunctionTextLLM(text)).run_all(QUESTIONS)
+    found = Agent("direct", FunctionLLM(text, can=TEXTS, choose=lambda _: 1)).run_all(QUESTIONS)
     assert [one.index for one in found if one.error is not None] == [3]
     with pytest.raises(LLMError, match="the line is dead"):
         found[3].unwrap()
@@ -103,17 +99,19 @@ def test_what_goes_wrong_in_one_run_is_its_own() -> None:
 
 
 def test_a_budget_for_all() -> None:
-    found = Agent("direct", FunctionTextLLM(echo)).run_all(QUESTIONS, budget=Budget(requests=3))
+    found = Agent("direct", FunctionLLM(echo, can=TEXTS, choose=lambda _: 1)).run_all(
+        QUESTIONS, budget=Budget(requests=3)
+    )
     errors = [one.error for one in found]
     assert [error is None for error in errors] == [True] * 3 + [False] * 5
     assert isinstance(errors[-1], AgentStopped) and errors[-1].shared
     with pytest.raises(ValueError, match="prices"):
-        Agent("direct", FunctionTextLLM(echo)).run_all(QUESTIONS, budget=Budget(cost=1))
+        Agent("direct", FunctionLLM(echo, can=TEXTS, choose=lambda _: 1)).run_all(QUESTIONS, budget=Budget(cost=1))
 
 
 def test_no_thread_is_left_where_the_run_is_ended() -> None:
     before = threading.active_count()
-    runs = AgentRunBatch(Agent("direct", FunctionTextLLM(echo)), QUESTIONS)
+    runs = AgentRunBatch(Agent("direct", FunctionLLM(echo, can=TEXTS, choose=lambda _: 1)), QUESTIONS)
     under_way = [one for one, _ in zip(runs, range(4), strict=False)]
     assert all(one.question is not None for one in under_way)
     runs.close()
@@ -125,8 +123,8 @@ def test_no_thread_is_left_where_the_run_is_ended() -> None:
 
 
 def test_an_error_that_is_given_in_place_of_an_answer_ends_the_run() -> None:
-    run = AgentRun(Agent("direct", FunctionTextLLM(echo)), 0, "q")
-    assert isinstance(run.question, Writing)
+    run = AgentRun(Agent("direct", FunctionLLM(echo, can=TEXTS, choose=lambda _: 1)), 0, "q")
+    assert isinstance(run.question, TextRequest)
     run.take_answer(LLMError("no"))
     assert run.question is None and run.outcome is not None and str(run.outcome.error) == "no"
     whole = AgentRun(Agent("direct", Chats(1, ["x"])), 0, "q")
@@ -141,7 +139,7 @@ def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error(
         """Asks for pieces, and again after an error."""
 
         def steps(self, *_, **__):  # type: ignore[no-untyped-def]
-            asked = Writing("say")
+            asked = TextRequest("say")
             try:
                 seen.append((yield steps.Telling(asked)))
             except LLMError as error:
@@ -150,12 +148,14 @@ def test_a_text_that_is_wanted_piece_by_piece_comes_in_one_piece_or_as_an_error(
             seen.append((yield steps.MORE))
             yield Segment("Ans", "yes")
 
-    run = AgentRun(Agent("direct", FunctionTextLLM(echo), writer=lambda *_: Telling()), 0, "q")
+    run = AgentRun(
+        Agent("direct", FunctionLLM(echo, can=TEXTS, choose=lambda _: 1), writer=lambda *_: Telling()), 0, "q"
+    )
     error = LLMError("no")
     run.take_answer(error)
     assert seen == [error]
     run.take_answer(Answer((), text="yes", usage=TokenUsage(1, 2, 3), ended=""))
-    assert seen[1] == "yes" and isinstance(seen[2], Generated) and seen[2].usage == TokenUsage(1, 2, 3)
+    assert seen[1] == "yes" and isinstance(seen[2], Answer) and seen[2].usage == TokenUsage(1, 2, 3)
     assert run.outcome is not None and run.outcome.unwrap().answer == "yes"
 
 
@@ -163,21 +163,21 @@ def test_a_results_file_belongs_to_one_agent_and_its_questions(tmp_path) -> None
     file = tmp_path / "r.jsonl"
     asked: list[str] = []
 
-    def text(request: Writing) -> str:
+    def text(request: TextRequest) -> str:
         asked.append(request.prompt)
         return " so"
 
-    agent = Agent("direct", FunctionTextLLM(text))
+    agent = Agent("direct", FunctionLLM(text, can=TEXTS, choose=lambda _: 1))
     first = agent.run_all(QUESTIONS[:3], results=file)
     again = agent.run_all(QUESTIONS, results=file)
     assert [one.transcript for one in again][:3] == [one.transcript for one in first]
     assert len(asked) == len(QUESTIONS)
-    with pytest.raises(ResultsError, match="another task 0"):
+    with pytest.raises(RecordError, match="another task 0"):
         agent.run_all(["other"], results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
-        Agent("chain-of-thought", FunctionTextLLM(text)).run_all(QUESTIONS, results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
-        Agent("direct", FunctionTextLLM(text), examples=()).run_all(QUESTIONS, results=file)
+    with pytest.raises(RecordError, match="belongs to another run"):
+        Agent("chain-of-thought", FunctionLLM(text, can=TEXTS, choose=lambda _: 1)).run_all(QUESTIONS, results=file)
+    with pytest.raises(RecordError, match="belongs to another run"):
+        Agent("direct", FunctionLLM(text, can=TEXTS, choose=lambda _: 1), examples=()).run_all(QUESTIONS, results=file)
 
 
 def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -189,22 +189,22 @@ def test_another_corpus_or_another_tool_is_another_run(tmp_path) -> None:  # typ
         corpora.append(Corpus(tmp_path / f"{name}.sqlite"))
 
     def agent(place: int, spec: str | Path = "react") -> Agent:
-        return Agent(spec, RandomTextLLM(1), lambda: agent_toolkit(corpora[place]))
+        return Agent(spec, RandomLLM(1, can=TEXTS), lambda: agent_toolkit(corpora[place]))
 
     agent(0).run_all(QUESTIONS[:2], results=file)
     agent(0).run_all(QUESTIONS[:2], results=file)
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         agent(1).run_all(QUESTIONS[:2], results=file)
     shipped = find("agents", "react", (".agent",)).read_text()
     (tmp_path / "react.agent").write_text(shipped.replace("[Thought]", "[Idea]"))
-    with pytest.raises(ResultsError, match="belongs to another run"):
+    with pytest.raises(RecordError, match="belongs to another run"):
         agent(0, tmp_path / "react.agent").run_all(QUESTIONS[:2], results=file)
 
 
 KILLED = """
 import os, signal, sys
 from formal_llm.agents import Agent
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 
 def text(asked):
     open(sys.argv[2], "a").write("x")
@@ -212,7 +212,8 @@ def text(asked):
         os.kill(os.getpid(), signal.SIGKILL)
     return " so"
 
-for one in Agent("direct", FunctionTextLLM(text)).run_all([f"question {n}" for n in range(8)], results=sys.argv[1]):
+agent = Agent("direct", FunctionLLM(text, can=TEXTS))
+for one in agent.run_all([f"question {n}" for n in range(8)], results=sys.argv[1]):
     assert one.unwrap().answer == "so"
 """
 
@@ -232,7 +233,7 @@ from formal_llm.agents import Agent
 from formal_llm.agents.tools import Corpus, agent_toolkit, build_corpus
 from formal_llm.agents.tools.articles import JsonArticles
 from formal_llm.authored import find
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 
 count = open(sys.argv[2], "a")
 
@@ -250,7 +251,7 @@ def choose(question):
 def text(request):
     return asked("Danube" if "Input" in request.prompt[-30:] else "so")
 
-llm = FunctionTextLLM(text, choose)
+llm = FunctionLLM(text, can=TEXTS, choose=choose)
 kind, agents = sys.argv[4], {}
 agent = Agent("react", llm, agent_toolkit, times=2)
 if kind == "votes":
@@ -284,7 +285,7 @@ def test_what_was_answered_before_the_kill_is_not_asked_again(tmp_path: Path, ki
 
 
 def test_lines_of_a_results_file_are_read_back() -> None:
-    agent = Agent("react", RandomTextLLM(5), agent_toolkit)
+    agent = Agent("react", RandomLLM(5, can=TEXTS), agent_toolkit)
     for outcome in agent.run_all(["a?", "b?", "c?"]):
         line = outcome_to_data(outcome)
         assert line is not None

@@ -21,12 +21,13 @@ from formal_llm.agents.pausing import PausedRun
 from formal_llm.agents.run_events import Called, Ended, Received, Wrote
 from formal_llm.agents.running import Run
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.errors import AgentPaused, LLMError, Pending, SnapshotError, ToolkitError, WritingError
+from formal_llm.errors import AgentPaused, LLMError, Pending, RecordError, ToolkitError, WritingError
+from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM, ScriptedTurnLLM
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
-from tests.agents.chats import Chats, words
+from tests.agents.chats import CHATS, Chats, words
 from tests.strategies import examples
 
 done: list[str] = []
@@ -62,34 +63,23 @@ def ask_user(question: str) -> str:
 TOOLS = [search, add, pay]
 
 
-class Remembered:
+class Remembered(LLM):
     """A model whose answer depends on what it reads alone, and that counts what it is asked."""
 
-    takes_text = True
-
-    def __init__(self, make: Callable[[int], Any], seed: int) -> None:
+    def __init__(self, make: Callable[[int], LLM], seed: int) -> None:
         self._make, self._seed = make, seed
+        self.can = make(0).can
         self.asked: list[str] = []
         self.fails, self._failed = False, False
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         if self.fails and not self._failed:
             self._failed = True
             raise LLMError("the provider gave no answer")
         self._failed = False
         content = json.dumps(question.content)
         self.asked.append(content)
-        return self._make(crc32(f"{self._seed} {content}".encode())).choose(question)  # type: ignore[no-any-return]
-
-
-class RemembersTurns(Remembered):
-    def take_turn(self, *_: object, **__: object) -> None:
-        raise AssertionError("it is asked by choose")
-
-
-class RemembersTexts(Remembered):
-    def generate(self, *_: object, **__: object) -> None:
-        raise AssertionError("it is asked by choose")
+        return self._make(crc32(f"{self._seed} {content}".encode())).ask(question)
 
 
 NATIVE = ["react", "rewoo", "pass", "reflexion-2-3"]
@@ -101,7 +91,7 @@ _made: dict[tuple[str, bool], Agent] = {}
 
 def make_agent(name: str, native: bool, seed: int) -> tuple[Agent, Remembered]:
     """An agent, whose rules are compiled once, and a model for one run."""
-    llm = RemembersTurns(RandomTurnLLM, seed) if native else RemembersTexts(partial(RandomTextLLM, words=MARKED), seed)
+    llm = Remembered(partial(RandomLLM, can=TURNS) if native else partial(RandomLLM, can=CHATS, words=MARKED), seed)
     if (name, native) not in _made:
         _made[name, native] = Agent(name, llm, TOOLS, limits=Limits({"search": 3, "add": 3, "pay": 1}))
     return _made[name, native], llm
@@ -182,7 +172,7 @@ def test_a_run_that_fails_at_every_request_is_continued_where_it_failed(name: st
 
 
 def turns(*script: Any, **how: Any) -> Agent:
-    return Agent("react", ScriptedTurnLLM(script), [*TOOLS, ask_user], **how)
+    return Agent("react", ScriptedLLM(texts=script, can=TURNS), [*TOOLS, ask_user], **how)
 
 
 def resume_elsewhere(state: str, queue: Any) -> None:
@@ -223,9 +213,9 @@ def test_a_person_approves_a_call_or_declines_it() -> None:
     made = declined.run_to_end()
     assert made.text_of("Obs") == "Error: a person declined this call: too much" and made.answer == "ok"
     assert done == ["add 1 1", "pay 3"] and [call.ok for call in declined.calls] == [True, False]
-    with pytest.raises(SnapshotError, match=r"does not wait for the approval of '9.9'; it waits for 8.0 \(approval\)"):
+    with pytest.raises(RecordError, match=r"does not wait for the approval of '9.9'; it waits for 8.0 \(approval\)"):
         agent.resume(paused.value.state, approved={"9.9": True})
-    with pytest.raises(SnapshotError, match="does not wait for the result of"):
+    with pytest.raises(RecordError, match="does not wait for the result of"):
         agent.resume(paused.value.state, results={waiting.id: "x"})
     with pytest.raises(ToolkitError, match=r"unknown tool whose calls are to be approved: pai \(did you mean pay\?\)"):
         turns(approve=["pai"])
@@ -240,7 +230,7 @@ def test_a_question_to_the_user_and_a_tool_that_takes_hours() -> None:
     assert made.text_of("Obs") == "the Danube" and made.answer == "The Danube."
     # In a plan of several calls those beside it are carried out, and not again.
     plan = ("", [("add", {"a": 1, "b": 2}), ("ask_user", {"question": "?"}), ("add", {"a": 2, "b": 2})])
-    rewoo = Agent("rewoo", ScriptedTurnLLM([plan, "solved"]), [*TOOLS, ask_user])
+    rewoo = Agent("rewoo", ScriptedLLM(texts=[plan, "solved"], can=TURNS), [*TOOLS, ask_user])
     with pytest.raises(AgentPaused) as paused:
         rewoo.run("q")
     assert sorted(done) == ["add 1 2", "add 2 2"]
@@ -252,33 +242,33 @@ def test_a_question_to_the_user_and_a_tool_that_takes_hours() -> None:
 def test_what_tools_keep_is_kept() -> None:
     script = [("", [("search", {"query": "Danube"})]), ("", [("lookup", {"keyword": "river"})]),
               ("", [("lookup", {"keyword": "river"})]), "done"]  # fmt: skip
-    whole = Agent("react", ScriptedTurnLLM(script), agent_toolkit).run("q")
-    run = Agent("react", ScriptedTurnLLM(script[:2]), agent_toolkit).start("q")
+    whole = Agent("react", ScriptedLLM(texts=script, can=TURNS), agent_toolkit).run("q")
+    run = Agent("react", ScriptedLLM(texts=script[:2], can=TURNS), agent_toolkit).start("q")
     pause_after(run, 4)
     with pytest.raises(AgentPaused) as paused:
         run.run_to_end()
-    other = Agent("react", ScriptedTurnLLM(script[2:]), agent_toolkit)
+    other = Agent("react", ScriptedLLM(texts=script[2:], can=TURNS), agent_toolkit)
     assert other.resume(paused.value.state).run_to_end().segments == whole.segments
-    bare = Agent("react", ScriptedTurnLLM(script[2:]), lambda: agent_toolkit().without())
+    bare = Agent("react", ScriptedLLM(texts=script[2:], can=TURNS), lambda: agent_toolkit().without())
     damaged = json.loads(paused.value.state)
     damaged["tools"]["page"] = "No such page"
-    with pytest.raises(SnapshotError, match="has no page 'No such page' any more"):
+    with pytest.raises(RecordError, match="has no page 'No such page' any more"):
         bare.resume(json.dumps(damaged))
 
 
 def test_a_state_of_other_rules_or_a_damaged_one_is_refused() -> None:
     agent = turns("x")
     state = agent.start("q").pause()
-    with pytest.raises(SnapshotError, match="paused under rules with the fingerprint"):
+    with pytest.raises(RecordError, match="paused under rules with the fingerprint"):
         turns(rules=["(eventually add)"]).resume(state)
-    with pytest.raises(SnapshotError, match="is damaged"):
+    with pytest.raises(RecordError, match="is damaged"):
         agent.resume("{")
     data = json.loads(state)
     for name in data:
-        with pytest.raises(SnapshotError):
+        with pytest.raises(RecordError):
             agent.resume(json.dumps({key: value for key, value in data.items() if key != name}))
     other = {"waiting": [["1", "add"]], "notes": []}
-    with pytest.raises(SnapshotError):
+    with pytest.raises(RecordError):
         agent.resume(json.dumps({**data, "writer": other, "carried": {"x": {}}}))
     assert agent.resume(state).run_to_end().answer == "x"
 
@@ -293,7 +283,7 @@ def test_a_run_in_another_thread_pauses() -> None:
         go.wait(10)
         return "waited"
 
-    run = Agent("react", ScriptedTurnLLM([("", [("wait", {})]), "done"]), [wait]).start("q")
+    run = Agent("react", ScriptedLLM(texts=[("", [("wait", {})]), "done"], can=TURNS), [wait]).start("q")
     errors: list[BaseException] = []
 
     def drive() -> None:
@@ -344,11 +334,11 @@ def test_events_come_as_they_happen() -> None:
 
 
 def test_usage_of_runs_that_fail_is_whole() -> None:
-    class Empty(ScriptedTurnLLM):
-        def choose(self, question: Question) -> Answer:
+    class Empty(ScriptedLLM):
+        def answer(self, question: Question) -> Answer:
             return Answer((), text="", usage=TokenUsage(1, 10, 1))
 
-    run = Agent("react", Empty([]), TOOLS).start("q")
+    run = Agent("react", Empty(can=TURNS), TOOLS).start("q")
     with pytest.raises(WritingError):
         run.run_to_end()
     assert run.transcript.usage.requests == 5 and run.transcript.usage.input_tokens == 50

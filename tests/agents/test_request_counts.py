@@ -10,7 +10,7 @@ import pytest
 
 from formal_llm.agents import Agent, Conversation, Transcript
 from formal_llm.agents.run_events import Requested, RunEvent, RunEventCallback
-from formal_llm.llms.text_doubles import ScriptedTextLLM, ScriptedTurnLLM, TurnLike
+from formal_llm.llms.doubles import TURNS, ScriptedLLM
 from formal_llm.tools import tool
 
 PAGE = Path(__file__).parents[2] / "docs/howto/published-agents.md"
@@ -25,7 +25,7 @@ def search(query: str) -> str:
 
 CALL = ("search", {"query": "x"})
 #: For each agent the turns of a round, and those behind the last one.
-TURNS: dict[str, tuple[Sequence[TurnLike], Sequence[TurnLike]]] = {
+ROUNDS: dict[str, tuple[Sequence[object], Sequence[object]]] = {
     "react": ([("", [CALL])], ["a"]),
     "react-5": ([("", [CALL])], ["a"]),
     "reflexion": ([("", [CALL])], ["a", "Right.", "a"]),
@@ -72,24 +72,17 @@ def evaluate(cell: str, rounds: int) -> int | None:
     return (int(found[1] or 1) * rounds if "k" in cell else 0) + int(found[2] or 0)
 
 
-class Chats:
-    """A script that chats, and does not continue a text."""
-
-    def __init__(self, texts: Sequence[str], answers: Sequence[int]) -> None:
-        made = ScriptedTextLLM(texts, answers)
-        self.choose, self.generate = made.choose, made.generate
-
-
 def run_native(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
-    each, end = TURNS.get(name, ([], [("", [CALL] * rounds), "a"]))
-    llm = ScriptedTurnLLM([*each] * rounds + [*end], [1] * rounds)
+    each, end = ROUNDS.get(name, ([], [("", [CALL] * rounds), "a"]))
+    llm = ScriptedLLM([1] * rounds, [*each] * rounds + [*end], can=TURNS)
     return Agent(name, llm, [search], on_event=watch).run("q")
 
 
 def run_texts(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
     plan = "".join(f"[Plan] p [Action Label] #E{number} {ACT}\n" for number in range(1, rounds + 1))
     each, end = TEXTS.get(name, ([], [plan, "a"]))
-    agent = Agent(name, Chats([*each] * rounds + [*end], [1] * rounds), [search], on_event=watch)
+    llm = ScriptedLLM([1] * rounds, [*each] * rounds + [*end], can={"choose", "write"})
+    agent = Agent(name, llm, [search], on_event=watch)
     if not agent.behaviour.endless:
         return agent.run("q")
     talk = Conversation(agent)
@@ -101,7 +94,7 @@ def run_texts(name: str, rounds: int, watch: RunEventCallback) -> Transcript:
 
 def test_each_agent_of_the_book_is_tried() -> None:
     table = read_table()
-    assert {name for name, (native, _) in table.items() if native != "–"} == {*TURNS, "rewoo"}
+    assert {name for name, (native, _) in table.items() if native != "–"} == {*ROUNDS, "rewoo"}
     assert {*table} == {*TEXTS, "rewoo"}
 
 

@@ -12,7 +12,7 @@ from formal_llm import Limits
 from formal_llm.agents import Agent
 from formal_llm.agents.run_events import Began, Called, RunEvent, ToolCall, Withdrawn, Wrote
 from formal_llm.errors import WritingError
-from formal_llm.llms.text_doubles import RandomTextLLM, RandomTurnLLM
+from formal_llm.llms.doubles import TEXTS, TURNS, RandomLLM
 from tests.agents.chats import Chats
 from tests.agents.test_pausing import MARKED, TOOLS
 
@@ -44,8 +44,8 @@ def fold_events(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", ["react", "rewoo", "pass", "reflexion-2-3"])
 @pytest.mark.parametrize(
-    "make", [lambda seed: RandomTurnLLM(seed, ("so", "[Answer]", ""), lies=0.3),
-             lambda seed: RandomTextLLM(seed, MARKED), lambda seed: Chats(seed, MARKED)],
+    "make", [lambda seed: RandomLLM(seed, can=TURNS, words=("so", "[Answer]", ""), lies=0.3),
+             lambda seed: RandomLLM(seed, can=TEXTS, words=MARKED), lambda seed: Chats(seed, MARKED)],
     ids=["native", "continued", "chat"],
 )  # fmt: skip
 def test_who_watches_a_stream_has_the_transcript_in_the_end(name: str, make: Callable[[int], Any]) -> None:

@@ -10,8 +10,7 @@ from formal_llm.agents.decoding.writer import Due, Writer
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.agents.transcript import Transcript
 from formal_llm.errors import NotAllowed, WritingError
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM
 from formal_llm.llms.usage import Prices
 from tests.agents.chats import Scripted
 
@@ -42,7 +41,7 @@ class iter_nothing(Writer):  # noqa: N801
 
 
 def test_prices_make_costs() -> None:
-    made = Agent("direct", RandomTextLLM(2), prices=Prices(1, 1)).run("q")
+    made = Agent("direct", RandomLLM(2, can=TEXTS), prices=Prices(1, 1)).run("q")
     tokens = made.usage.input_tokens + made.usage.output_tokens
     assert made.usage.cost == pytest.approx(tokens / 1_000_000)
 

@@ -12,7 +12,7 @@ from formal_llm import Behaviour, Usage
 from formal_llm.agents import Monitor
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.transcript import Correction, Segment, StateUsage, Transcript
-from formal_llm.errors import TranscriptError
+from formal_llm.errors import RecordError
 from tests.strategies import examples
 
 REACT = Behaviour.load("react")
@@ -108,14 +108,14 @@ def test_states_of_one_marker_are_told_apart_by_the_rules() -> None:
     ],
 )
 def test_damaged_lines_are_named(text, message) -> None:
-    with pytest.raises(TranscriptError, match=message):
+    with pytest.raises(RecordError, match=message):
         Transcript.from_jsonl(text)
 
 
 def test_what_has_no_text_form() -> None:
     silent = Behaviour.from_string("(define s (:states a) (:behavior a))")
-    with pytest.raises(TranscriptError, match="the state a has no text"):
+    with pytest.raises(RecordError, match="the state a has no text"):
         Transcript("s", (Segment("a"),)).to_text(silent)
-    with pytest.raises(TranscriptError, match="before the first marker stands 'hello'"):
+    with pytest.raises(RecordError, match="before the first marker stands 'hello'"):
         Transcript.from_text("hello\n[Question] q", REACT)
     assert Transcript.from_text(" \n[Question] q", REACT).word == ("Ques",)

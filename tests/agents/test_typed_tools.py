@@ -24,7 +24,7 @@ from formal_llm.agents.tool_calls import (
     read_arguments,
 )
 from formal_llm.errors import ToolkitError
-from formal_llm.llms.text_doubles import ScriptedTurnLLM
+from formal_llm.llms.doubles import TURNS, ScriptedLLM
 from formal_llm.tools import Toolkit, tool
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
@@ -81,7 +81,7 @@ def test_a_model_that_calls_tools_by_itself(row: tuple[Tool, dict[str, Any], str
     of, good, expected, wrong, words = row
     written = write_closed(good, of.schema, of.schema.get("$defs", {}))  # type: ignore[arg-type]
     turns = [("", [(of.name, one)]) for one in (wrong, written, good)]  # not all providers hold it to the closed form
-    run = Agent("react", ScriptedTurnLLM([*turns, "done"]), [of]).start("q")
+    run = Agent("react", ScriptedLLM(texts=[*turns, "done"], can=TURNS), [of]).start("q")
     made = run.run_to_end()
     failed, *called = run.calls
     assert not failed.ok and words in failed.output

@@ -8,7 +8,7 @@ from formal_llm.agents import Agent, Segment, SelfConsistency, Transcript
 from formal_llm.agents.tools import agent_toolkit
 from formal_llm.agents.voting import normalise_answer, vote
 from formal_llm.errors import LLMError
-from formal_llm.llms.text_doubles import ScriptedTextLLM
+from formal_llm.llms.doubles import ScriptedLLM
 from tests.agents.chats import Scripted
 
 
@@ -49,7 +49,7 @@ def test_an_agent_is_asked_where_no_answer_repeats(tmp_path) -> None:  # type: i
 
 
 def test_a_question_without_any_answer_says_why() -> None:
-    agent = SelfConsistency(Agent("direct", ScriptedTextLLM([]), temperature=0.7), 2)
+    agent = SelfConsistency(Agent("direct", ScriptedLLM(texts=[]), temperature=0.7), 2)
     assert agent.run_all(["q"])[0].error is not None
     with pytest.raises(LLMError, match="the script ended"):
         agent.run("q")

@@ -18,7 +18,7 @@ from formal_llm.llms.local.model import TransformersLLM
 from formal_llm.llms.question import Message
 from formal_llm.tools import tool
 from tests import tiny_models
-from tests.agents.chats import Scripted
+from tests.agents.chats import CHATS, Scripted
 
 both = threading.Barrier(2)
 
@@ -39,6 +39,8 @@ RAW = "1. A\n2. B"
 
 class Scoring(Scripted):
     """A script that tells log-probabilities."""
+
+    can = CHATS | {"score"}
 
     scores: ClassVar = {"short": (-3.0, 1), "quite a long one": (-4.0, 20), RAW: (-9.0, 7)}
 
@@ -81,6 +83,8 @@ def test_a_model_that_runs_here_scores_behind_the_run_so_far() -> None:
     class Local(Scripted):
         """Writes a script, and scores it as a real model does."""
 
+        can = CHATS | {"score"}
+
         def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
             asked.append((messages, texts))
             return own.log_probabilities(messages, texts)
@@ -98,6 +102,8 @@ def test_a_model_that_runs_here_scores_behind_the_run_so_far() -> None:
 
 def test_a_server_that_cannot_tell_is_asked_which_is_the_best() -> None:
     class Cannot(Scripted):
+        can = CHATS | {"score"}
+
         def log_probabilities(self, messages, texts):  # type: ignore[no-untyped-def]
             return None
 

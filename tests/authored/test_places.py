@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm import CFG, authored
+from formal_llm.authored.places import user_cache
 from formal_llm.automata.notation.files import ENDINGS, read_rules
 from formal_llm.errors import ResourceNotFound
 from tests.packages import put
@@ -68,3 +69,11 @@ def test_all_shipped_rules_are_read_without_a_warning() -> None:
         for kind in ("grammars", "agents", "gallery"):
             for name in authored.names(kind):
                 assert not getattr(read_rules(authored.find(kind, name, ENDINGS)), "warnings", ())
+
+
+def test_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere/caches")
+    assert user_cache() == Path("/somewhere/caches/formal-llm")
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert user_cache() == Path("/home/somebody/.cache/formal-llm")

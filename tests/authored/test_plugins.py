@@ -30,7 +30,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 NUMBERS: Plugins[int] = Plugins(
-    "formal_llm.numbers", "number", ("more",), "a number of at least its name's length",
+    "formal_llm.numbers", "number", "a number of at least its name's length",
     lambda name, made: isinstance(made, int) and made >= len(name), lambda: ["zero"],
 )  # fmt: skip
 
@@ -38,8 +38,8 @@ NUMBERS: Plugins[int] = Plugins(
 def test_a_plugin_is_found_and_imported_only_when_it_is_asked_for(install: Install) -> None:
     install("lazy", "ten = lazy:ten\nseven = lazy:inner.seven", "def ten(more): return 10 + more")
     assert NUMBERS.names() == ["seven", "ten"]
-    assert NUMBERS.installed()[1] == Plugin("ten", "lazy 1.0", "lazy:ten")
-    assert NUMBERS.the_one("ten") is not None
+    assert NUMBERS.list_installed()[1] == Plugin("number", "ten", "lazy 1.0", "lazy:ten")
+    assert NUMBERS.find("ten") is not None
     assert NUMBERS.make("eleven", 1) is None
     assert "lazy" not in sys.modules
     assert NUMBERS.make("ten", 1) == 11
@@ -53,8 +53,8 @@ def test_a_plugin_is_found_and_imported_only_when_it_is_asked_for(install: Insta
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         ("raise SystemExit", "cannot be imported: SystemExit"),
         ("def nine(more): return 9", "cannot be imported: AttributeError: module 'bad' has no attribute 'ten'"),
-        ("ten = 10", r"has to be a function \(more\) that gives a number .*; it is 10"),
-        ("def ten(): return 10", r"has to be a function \(more\) that gives .*; it takes other arguments"),
+        ("ten = 10", "failed: TypeError: 'int' object is not callable"),
+        ("def ten(): return 10", r"failed: TypeError: ten\(\) takes 0 positional arguments but 1 was given"),
         ("def ten(more): return 2", "has to give a number of at least its name's length, and gave 2"),
         ("def ten(more): return 10 + more['a']", "failed: TypeError: 'int' object is not subscriptable"),
     ],
@@ -74,12 +74,6 @@ def test_what_a_plugin_raises_of_ours_is_left_as_it_is(install: Install) -> None
         NUMBERS.make("ten", 1)
 
 
-def test_functions_that_tell_no_signature_are_called(install: Install) -> None:
-    install("c", "abcdef = c:f", "f = dict.fromkeys")
-    with pytest.raises(PluginError, match="failed: TypeError: 'int' object is not iterable"):
-        NUMBERS.make("abcdef", 1)
-
-
 def test_two_packages_with_one_name_are_both_named_and_neither_is_imported(install: Install) -> None:
     install("one", "ten = one:ten", "def ten(more): return 10")
     install("two", "ten = two:ten", "def ten(more): return 10", "3.0")
@@ -95,4 +89,4 @@ def test_a_name_that_we_have_ourselves_is_refused(install: Install) -> None:
         NUMBERS.make("zero", 1)
     assert "thief" not in sys.modules
     assert NUMBERS.names() == []
-    assert [one.name for one in NUMBERS.installed()] == ["zero"]
+    assert [one.name for one in NUMBERS.list_installed()] == ["zero"]

@@ -14,8 +14,10 @@ from formal_llm.authoring.prompts import NOTATIONS, write_first_messages, write_
 from formal_llm.automata.languages.comparison import differences
 from formal_llm.automata.models.rules import automaton_of
 from formal_llm.errors import LLMError, NotationError, NotAuthored, ResourceNotFound, WritesNoText
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.text_doubles import ScriptedTextLLM
+from formal_llm.llms.doubles import RandomLLM, ScriptedLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import TextRequest
 
 WORDS = "Wash before every dry. Iron at most once, at the end."
 GOOD = "%order forward\nS -> wash Rest\nRest -> wash Rest | dry Rest | dry | iron\n"
@@ -50,7 +52,7 @@ ERRORS = {
 @pytest.mark.parametrize("kind", ERRORS)
 def test_what_is_wrong_goes_back_and_the_next_draft_is_taken(kind: str) -> None:
     wrong, said = ERRORS[kind]
-    llm = ScriptedTextLLM([wrong, f"You are right, sorry.\n\n```cfg\n{GOOD}```\nNow it is fine."])
+    llm = ScriptedLLM(texts=[wrong, f"You are right, sorry.\n\n```cfg\n{GOOD}```\nNow it is fine."])
     made = author(WORDS, llm)
     assert differences(automaton_of(made.rules), MEANT).equal
     assert (made.ending, made.text, made.warnings) == (".cfg", GOOD, ())
@@ -66,7 +68,7 @@ def test_it_is_given_up_with_all_that_was_tried() -> None:
     replies = [ERRORS[kind][0] for kind in ("wrong arrows", "prose alone", "an empty language", "an unknown state")]
     noted: list[Draft] = []
     with pytest.raises(NotAuthored) as caught:
-        author(WORDS, ScriptedTextLLM(replies), attempts=4, on_draft=noted.append)
+        author(WORDS, ScriptedLLM(texts=replies), attempts=4, on_draft=noted.append)
     assert len(caught.value.drafts) == len(noted) == 4
     assert "no clean rules in 4 tries" in str(caught.value)
     assert "write '->' instead of '='" in caught.value.drafts[0][1][0]
@@ -77,19 +79,19 @@ def test_it_is_given_up_with_all_that_was_tried() -> None:
 def test_what_was_drafted_before_the_model_failed_is_known() -> None:
     noted: list[Draft] = []
     with pytest.raises(LLMError, match="the script ended") as caught:
-        author(WORDS, ScriptedTextLLM(["nothing"]), on_draft=noted.append)
+        author(WORDS, ScriptedLLM(texts=["nothing"]), on_draft=noted.append)
     assert len(noted) == 1
     assert caught.value.usage.requests == 1
 
 
 def test_doubts_are_told_once() -> None:
     unreachable = "```cfg\n%order forward\nS -> wash dry\nMore -> iron\n```"
-    llm = ScriptedTextLLM([unreachable, unreachable])
+    llm = ScriptedLLM(texts=[unreachable, unreachable])
     made = author(WORDS, llm)
     assert "More cannot be reached" in llm.requests[1].messages[-1].content
     assert any("More cannot be reached" in doubt for doubt in made.warnings)
     never = "```agent\n(define w (:states wash dry iron) (:behavior (next wash dry)))\n```"
-    assert any("no plan uses iron" in one for one in author(WORDS, ScriptedTextLLM([never]), attempts=1).warnings)
+    assert any("no plan uses iron" in one for one in author(WORDS, ScriptedLLM(texts=[never]), attempts=1).warnings)
 
 
 @pytest.mark.parametrize("form", ["fenced", "tildes", "two fences", "bare, with the notation asked for"])
@@ -100,7 +102,7 @@ def test_rules_are_found_in_the_last_block(form: str) -> None:
         "two fences": f"First I thought of\n```cfg\nS = wash\n```\nbut this is right:\n```cfg\n{GOOD}```",
         "bare, with the notation asked for": GOOD,
     }[form]
-    made = author(WORDS, ScriptedTextLLM([reply]), notation="cfg" if "asked" in form else None)
+    made = author(WORDS, ScriptedLLM(texts=[reply]), notation="cfg" if "asked" in form else None)
     assert differences(automaton_of(made.rules), MEANT).equal
 
 
@@ -115,7 +117,7 @@ def test_rules_are_found_in_the_last_block(form: str) -> None:
 )
 def test_each_notation(notation: str, text: str) -> None:
     for asked in (None, notation):
-        llm = ScriptedTextLLM([f"Here:\n\n```{notation}\n{text}```\nThat is all."])
+        llm = ScriptedLLM(texts=[f"Here:\n\n```{notation}\n{text}```\nThat is all."])
         made = author("Wash.", llm, notation=asked)
         assert (made.ending, made.text) == (f".{notation}", text)
     with pytest.raises(ResourceNotFound, match="notation"):
@@ -132,7 +134,7 @@ def judge_by(rules: CFG, seen: list[Candidate]) -> object:
 
 def test_examples_that_are_not_kept_go_back_to_the_model() -> None:
     loose = "```cfg\nS -> wash S | dry S | iron | dry\n```"  # dries what was not washed
-    llm = ScriptedTextLLM([loose, f"```cfg\n{GOOD}```"])
+    llm = ScriptedLLM(texts=[loose, f"```cfg\n{GOOD}```"])
     seen: list[Candidate] = []
     made = author(WORDS, llm, reviewer=judge_by(MEANT, seen), max_plans=8)  # type: ignore[arg-type]
     assert made.text == GOOD
@@ -147,7 +149,7 @@ def test_examples_that_are_not_kept_go_back_to_the_model() -> None:
 
 def test_known_examples_must_be_kept_from_the_first() -> None:
     known = [Example(("wash", "dry"), True), Example(("dry",), False)]
-    llm = ScriptedTextLLM(["S -> dry | wash dry", GOOD])
+    llm = ScriptedLLM(texts=["S -> dry | wash dry", GOOD])
     made = author(WORDS, llm, examples=known, notation="cfg")
     assert made.text == GOOD
     assert "must not be allowed: dry" in llm.requests[0].messages[-1].content
@@ -158,7 +160,7 @@ def test_of_two_drafts_the_author_picks_by_the_shortest_difference() -> None:
     seen: list[Candidate] = []
     made = author(
         WORDS,
-        ScriptedTextLLM(["S -> wash dry", other]),
+        ScriptedLLM(texts=["S -> wash dry", other]),
         drafts=2,
         notation="cfg",
         reviewer=judge_by(CFG.from_string(other), seen),
@@ -209,7 +211,7 @@ def test_without_a_model_words_are_sentences_or_an_error_with_its_place(words: s
 
 def test_who_only_chooses_cannot_draft() -> None:
     class Chooser:
-        def choose(self, question: object) -> int:
+        def answer(self, question: object) -> int:
             return 1
 
     with pytest.raises(WritesNoText):
@@ -218,24 +220,21 @@ def test_who_only_chooses_cannot_draft() -> None:
         author(WORDS, RandomLLM(0))
 
 
-class _Slow:
-    """A model that can be awaited; notes how many wait while it writes."""
+class _Slow(LLM):
+    """A model that is awaited; notes how many wait while it writes."""
 
+    can = frozenset({"write"})
     waiting = most = 0
 
     def __init__(self, replies: list[str]) -> None:
-        self.script = ScriptedTextLLM(replies)
-        self.choose = self.script.choose
+        self.script = ScriptedLLM(texts=replies)
 
-    def generate(self, *args: object, **settings: object) -> object:
-        raise AssertionError("it can be awaited")
-
-    async def agenerate(self, *args: object, **settings: object) -> object:
+    async def answer(self, request: TextRequest) -> Answer:
         _Slow.waiting += 1
         _Slow.most = max(_Slow.most, _Slow.waiting)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
         _Slow.waiting -= 1
-        return self.script.generate(*args, **settings)  # type: ignore[arg-type]
+        return self.script.ask(request)
 
 
 def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:
@@ -245,7 +244,7 @@ def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:
     async def both() -> list[object]:
         return await asyncio.gather(*(aauthor(WORDS, _Slow(replies), notation="cfg") for _ in range(3)))
 
-    alone = author(WORDS, ScriptedTextLLM(replies), notation="cfg")
+    alone = author(WORDS, ScriptedLLM(texts=replies), notation="cfg")
     for made in asyncio.run(both()):
         assert (made.text, made.drafts, made.rules) == (alone.text, alone.drafts, alone.rules)
     assert _Slow.most == 3
@@ -253,10 +252,10 @@ def test_awaited_it_comes_to_the_same_and_others_go_on() -> None:
 
 def test_awaited_errors_are_the_same() -> None:
     with pytest.raises(NotAuthored) as caught:
-        asyncio.run(aauthor(WORDS, ScriptedTextLLM(["nothing", "again"]), attempts=2))
+        asyncio.run(aauthor(WORDS, ScriptedLLM(texts=["nothing", "again"]), attempts=2))
     assert len(caught.value.drafts) == 2
     with pytest.raises(ResourceNotFound):
-        asyncio.run(aauthor(WORDS, ScriptedTextLLM([]), notation="xml"))
+        asyncio.run(aauthor(WORDS, ScriptedLLM(texts=[]), notation="xml"))
     with pytest.raises(WritesNoText):
         asyncio.run(aauthor(WORDS, RandomLLM(1)))
 

@@ -97,7 +97,7 @@ def test_a_recorded_run_is_replayed() -> None:
     first = agent("react", "q", "--llm", "test:random=5", "--record", "r.jsonl")[1]
     assert agent("react", "q", "--llm", "replay:r.jsonl")[1] == first
     listed = [json.loads(line) for line in invoke("list", "answers", "r.jsonl")[1].splitlines()]
-    assert listed == [*list_answers("r.jsonl")] and {line["llm"] for line in listed} == {"test:text"}
+    assert listed == [*list_answers("r.jsonl")] and {line["llm"] for line in listed} == {"test:random"}
     assert "list answers FILE" in invoke("list", "answers")[2]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formal_llm.cli import author as cli
-from formal_llm.llms.text_doubles import ScriptedTextLLM
+from formal_llm.llms.doubles import ScriptedLLM
 from tests.cli.program import run
 
 WORDS = "steps: wash, dry, iron. wash before dry. at most 2 iron."
@@ -69,13 +69,13 @@ def test_a_model_that_gives_up_leaves_its_drafts(tmp_path: Path, capsys: pytest.
     import typer
 
     with pytest.raises(typer.Exit) as caught:
-        cli.author_(WORDS, tmp_path / "x.cfg", ScriptedTextLLM(["S = wash", "S -> S"]), attempts=2)  # type: ignore[arg-type]
+        cli.author_(WORDS, tmp_path / "x.cfg", ScriptedLLM(texts=["S = wash", "S -> S"]), attempts=2)  # type: ignore[arg-type]
     assert caught.value.exit_code == 3
     kept = (tmp_path / "x.cfg.drafts").read_text()
     assert "# ---- draft 1 (.cfg)" in kept
     assert "S -> S" in kept
     assert "write '->' instead of '='" in kept
     assert "x.cfg.drafts" in capsys.readouterr().err
-    cli.author_(WORDS, tmp_path / "x", ScriptedTextLLM(["S = wash", "```cfg\nS -> wash\n```"]), attempts=2, yes=True)  # type: ignore[arg-type]
+    cli.author_(WORDS, tmp_path / "x", ScriptedLLM(texts=["S = wash", "```cfg\nS -> wash\n```"]), attempts=2, yes=True)  # type: ignore[arg-type]
     assert (tmp_path / "x.cfg").read_text() == "S -> wash\n"
     assert not (tmp_path / "x.drafts").exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from formal_llm.llms import LLM
-from formal_llm.llms.llm import MAKERS
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM
+from formal_llm.llms.providers import MAKERS
 from tests.cli.inside import runner
 
 NEEDED = {
@@ -72,7 +72,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str | None]:
 
     def make(rest: str | None) -> LLM:
         found.append(rest)
-        return RandomTextLLM()
+        return RandomLLM(can=TEXTS)
 
     monkeypatch.setitem(MAKERS, "smollm2", make)
     monkeypatch.chdir(tmp_path)

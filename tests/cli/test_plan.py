@@ -202,7 +202,7 @@ def test_a_plan_is_drafted_and_the_draft_is_traced(tmp_path: Path) -> None:
     done = run(*given, "--llm", f"replay:{tmp_path / 'r.jsonl'}", "--trace")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [*made.word]
-    assert "a nothing b c" in done.stderr and "choices taken from the draft: 1; " in done.stderr
+    assert "a nothing b c" in done.stderr and "choices taken from the draft: 1" in done.stderr
     assert f"drafts: {made.usage.drafts}, choices from them: {made.usage.drafted}; " in done.stderr
     refused = run(*given)
     assert refused.returncode == 3 and "writes no free text" in refused.stderr

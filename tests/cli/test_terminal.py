@@ -17,7 +17,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from formal_llm.cli.console import Terminal
-from formal_llm.errors.visible import visible
+from formal_llm.errors import visible
 from formal_llm.tools.page import escape_text, html_page
 
 

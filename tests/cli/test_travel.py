@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from formal_llm.llms import resolve
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 from formal_llm.packs.travel.plan_days import to_json, to_text
 from tests.cli.inside import runner
 from tests.packs.travel.benchmark.folders import SENTENCES, folder
@@ -55,7 +55,7 @@ def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
         "transportation": None, "not_understood": ["A pool would be nice"],
     }  # fmt: skip
     monkeypatch.setattr("formal_llm.cli.travel.answerer", lambda name, *_: nullcontext(
-        FunctionTextLLM(lambda _: json.dumps(form)) if name == "test:first" else resolve(name)
+        FunctionLLM(lambda _: json.dumps(form), can=TEXTS) if name == "test:first" else resolve(name)
     ))  # fmt: skip
     command = ("travel", SENTENCES[0], "--llm", "builtin", "--reader", "test:first")
     code, printed, said = plan(*command)

@@ -6,6 +6,7 @@ import pytest
 from pyformlang.cfg import CFG as PyformlangCFG
 
 from formal_llm import Budget, Limits, Planner, Question, RandomLLM, Task, TaskPack
+from formal_llm.llms.question import Answer
 from formal_llm.packs.openagi.references import tools_called_for
 
 #: Formal-LLM, Eq. 3: what each tool makes of what.
@@ -36,17 +37,15 @@ def is_valid(word: tuple[str, ...], task: Task) -> bool:
     return not wanted
 
 
-class Watching:
+class Watching(RandomLLM):
     """Answers at random and looks at every question."""
 
-    def __init__(self, seed: int) -> None:
-        self._random = RandomLLM(seed)
-        self.questions = 0
+    questions = 0
 
-    def choose(self, question: Question) -> object:
+    def answer(self, question: Question) -> Answer:
         assert len(question.options) > 1
         self.questions += 1
-        return self._random.choose(question)
+        return super().answer(question)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import AuditError
+from formal_llm.errors import RecordError
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.audit import (
     NOTHING,
@@ -114,11 +114,11 @@ def test_a_last_line_that_was_changed_is_not_built_on(tmp_path: Path) -> None:
     path = tmp_path / "log"
     written(path, ROWS[:2])
     path.write_bytes(path.read_bytes().replace(b'"amount":1', b'"amount":9'))
-    with pytest.raises(AuditError, match="was changed; keep the file"):
+    with pytest.raises(RecordError, match="was changed; keep the file"):
         written(path, ROWS[:1])
-    with pytest.raises(AuditError, match="folder"):
+    with pytest.raises(RecordError, match="folder"):
         written(tmp_path, ROWS[:1])
-    with pytest.raises(AuditError, match="cannot be read"):
+    with pytest.raises(RecordError, match="cannot be read"):
         read_log(tmp_path / "none")
 
 
@@ -155,13 +155,13 @@ def test_a_log_is_signed_from_its_first_line_or_not_at_all(tmp_path: Path) -> No
     for log in (signed, unsigned):
         log.append({"event": None})
     for reading in (AuditLog(signed.path).read_events, lambda: AuditLog(signed.path).append({"event": None})):
-        with pytest.raises(AuditError, match="goes on only with its key"):
+        with pytest.raises(RecordError, match="goes on only with its key"):
             reading()
     for reading in (
         AuditLog(unsigned.path, "", KEY).read_events,
         lambda: AuditLog(unsigned.path, "", KEY).append({"event": None}),
     ):
-        with pytest.raises(AuditError, match="not signed with this key"):
+        with pytest.raises(RecordError, match="not signed with this key"):
             reading()
 
 
@@ -169,9 +169,9 @@ def test_keys(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(KEY + b"\n")
     assert read_key(tmp_path / "key") == KEY
     (tmp_path / "short").write_bytes(KEY[1:] + b"\n")
-    with pytest.raises(AuditError, match="fewer than 16 bytes; make one"):
+    with pytest.raises(RecordError, match="fewer than 16 bytes; make one"):
         read_key(tmp_path / "short")
-    with pytest.raises(AuditError, match="cannot be read: No such file"):
+    with pytest.raises(RecordError, match="cannot be read: No such file"):
         read_key(tmp_path / "none")
 
 
@@ -238,5 +238,5 @@ def test_the_log_of_a_run_leads_back_to_its_state(tmp_path: Path) -> None:
 
 def test_events_that_cannot_be_read() -> None:
     assert read_event(Entry(1, {"event": None}, "")) is None
-    with pytest.raises(AuditError, match="line 7"):
+    with pytest.raises(RecordError, match="line 7"):
         read_event(Entry(7, {"event": {"call": "x"}}, ""))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import SnapshotError
+from formal_llm.errors import RecordError
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.events import ALLOW
 from tests.strategies import examples
@@ -141,11 +141,11 @@ def test_snapshots() -> None:
     again = one.resume(json.dumps(state.snapshot()))
     assert again.history == ()  # what happened is in the position
     assert again.position == state.position
-    with pytest.raises(SnapshotError, match="other rules"):
+    with pytest.raises(RecordError, match="other rules"):
         guard(SHOP, guarantee="whatever").resume(state.snapshot())
-    with pytest.raises(SnapshotError, match="damaged"):
+    with pytest.raises(RecordError, match="damaged"):
         one.resume("{")
-    with pytest.raises(SnapshotError, match="event 1"):
+    with pytest.raises(RecordError, match="event 1"):
         one.resume({**one.start().snapshot(), "events": [{"call": 3}]})
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_position_is_no_snapshot(changed: dict[str, Any]) -> None:
     one = guard("a: a with k = k\nb: b\nrule r for each k: a before b\nrule s: at most 9 a\n")
     snapshot: Any = one.start().after(Call("a", {"k": 1})).snapshot()
     snapshot["events"][0]["state"]["position"].update(changed)
-    with pytest.raises(SnapshotError, match="damaged: event 1"):
+    with pytest.raises(RecordError, match="damaged: event 1"):
         one.resume(snapshot)
 
 

@@ -85,7 +85,7 @@ def test_a_selection_takes_what_has_to_be_among_it() -> None:
 
 def test_a_question_without_outlook_is_judged_by_its_texts() -> None:
     question = Question("?", ["walk to the park", "swim in the lake"], task="I want to swim")
-    assert BuiltinLLM().choose(question).number == 2
+    assert BuiltinLLM().ask(question).number == 2
 
 
 def test_it_is_deterministic() -> None:
@@ -102,14 +102,14 @@ def test_ties_are_told() -> None:
     told: list[tuple[list[str], tuple[int, ...]]] = []
     llm = BuiltinLLM(on_tie=lambda question, best: told.append(([o.text for o in question.options], best)))
     question = Question("?", ["walk to the park", "swim in the lake", "stay at home"], task="I want to swim")
-    assert llm.choose(question).number == 2
+    assert llm.ask(question).number == 2
     assert told == []
-    assert llm.choose(Question("?", ["walk", "swim", "stay"], task="I want to dance")).number == 1
+    assert llm.ask(Question("?", ["walk", "swim", "stay"], task="I want to dance")).number == 1
     assert told == [(["walk", "swim", "stay"], (1, 2, 3))]
     # The first two are equally good, and better than the third.
-    assert llm.choose(Question("?", ["eat", "a red car", "a blue car"], task="a car")).number == 2
+    assert llm.ask(Question("?", ["eat", "a red car", "a blue car"], task="a car")).number == 2
     assert told[1:] == [(["eat", "a red car", "a blue car"], (2, 3))]
-    assert llm.choose(Question("?", ["one"], task="")).number == 1
+    assert llm.ask(Question("?", ["one"], task="")).number == 1
     assert len(told) == 2
 
 
@@ -118,5 +118,5 @@ def test_a_likeness_of_ones_own() -> None:
         return [{n: 0.5 for n, word in enumerate(words) if word[0] == term.label[0]} for term in terms]
 
     question = Question("?", ["apple", "banana", "cherry"], task="bring something")
-    assert BuiltinLLM(first_letters).choose(question).number == 2
-    assert BuiltinLLM().choose(question).number == 1
+    assert BuiltinLLM(first_letters).ask(question).number == 2
+    assert BuiltinLLM().ask(question).number == 1

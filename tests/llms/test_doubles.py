@@ -3,40 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import io
+import json
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
 
-from formal_llm import CFG, Answer, AsyncFunctionLLM, AsyncLLM, FunctionLLM, Planner, Question, RandomLLM, ScriptedLLM
+from formal_llm import CFG, Answer, Planner, Question
 from formal_llm.errors import InvalidAnswer, LLMError
-from formal_llm.llms import LLM, Message, RecordedLLM, TokenUsage, resolve
-from formal_llm.llms.doubles import Person
-from formal_llm.llms.generation import (
-    CUT_OFF,
-    ContinuingLLM,
-    Generated,
-    TextLLM,
-    Writing,
-)
+from formal_llm.llms import Message, RecordedLLM, TextRequest, TokenUsage, resolve
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, Person, RandomLLM, ScriptedLLM
 from formal_llm.llms.schemas import closed, problem_in
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomObjectLLM, RandomTextLLM, ScriptedTextLLM
+from formal_llm.llms.text_request import CUT_OFF
 
 QUESTION = Question("Which?", ["a", "b", "c"])
 
 
 def test_random_answers_are_uniform_and_reproducible() -> None:
     llm = RandomLLM(7)
-    drawn = [llm.choose(QUESTION).number for _ in range(3_000)]
+    drawn = [llm.ask(QUESTION).number for _ in range(3_000)]
     again = RandomLLM(7)
-    assert drawn == [again.choose(QUESTION).number for _ in range(3_000)]
+    assert drawn == [again.ask(QUESTION).number for _ in range(3_000)]
     assert all(900 < count < 1_100 for count in Counter(drawn).values())
     several = Question("?", ["a", "b"], several=True)
-    subsets = Counter(llm.choose(several).numbers for _ in range(3_000))
+    subsets = Counter(llm.ask(several).numbers for _ in range(3_000))
     assert set(subsets) == {(1,), (2,), (1, 2)}
     assert all(850 < count < 1_150 for count in subsets.values())
 
@@ -50,17 +42,17 @@ def test_seeds_for_other_doubles_are_positive_and_reproducible() -> None:
 
 def test_random_selections_respect_the_question_s_objection() -> None:
     question = Question("?", ["a", "b"], several=True, objection=lambda numbers: "no" if 1 in numbers else "")
-    assert {RandomLLM(seed).choose(question).numbers for seed in range(20)} == {(2,)}
+    assert {RandomLLM(seed).ask(question).numbers for seed in range(20)} == {(2,)}
 
 
 def test_a_script_plays_and_ends() -> None:
     llm = ScriptedLLM([2, "Option 3", Answer((1,))])
-    assert [llm.choose(QUESTION).number for _ in range(3)] == [2, 3, 1]
+    assert [llm.ask(QUESTION).number for _ in range(3)] == [2, 3, 1]
     assert llm.questions == [QUESTION] * 3
     with pytest.raises(InvalidAnswer, match="script ended before question 4"):
-        llm.choose(QUESTION)
+        llm.ask(QUESTION)
     with pytest.raises(InvalidAnswer, match="4 is not one"):
-        ScriptedLLM([4]).choose(QUESTION)
+        ScriptedLLM([4]).ask(QUESTION)
 
 
 # -- async functions ---------------------------------------------------------------------------------------------------
@@ -76,60 +68,25 @@ class Second:
         return "Option 2"
 
 
-def test_an_async_function_can_be_awaited() -> None:
+def test_an_async_function_can_be_awaited_and_asked() -> None:
     async def with_more(question: Question, number: int) -> Answer:
         return Answer((number,))
 
     for function in (second, Second(), partial(with_more, number=2)):
         llm = resolve(function)
-        assert isinstance(llm, AsyncFunctionLLM)
-        assert isinstance(llm, AsyncLLM)
-        assert asyncio.run(llm.achoose(QUESTION)).number == 2
-        assert llm.choose(QUESTION).number == 2
-    assert not isinstance(resolve(lambda question: 1), AsyncLLM)
+        assert not llm.blocks and asyncio.run(llm.aask(QUESTION)).number == llm.ask(QUESTION).number == 2
+    assert resolve(lambda question: 1).blocks
     assert Planner(CFG.from_string("S -> a | b"), second).plan("t").word == ("b",)
 
 
 def test_many_questions_are_under_way_at_once() -> None:
-    async def main() -> None:
-        together = asyncio.Barrier(100)
+    together = asyncio.Barrier(100)
 
-        async def wait_for_all(question: Question) -> int:
-            await together.wait()
-            return 1
-
-        llm = AsyncFunctionLLM(wait_for_all)
-        assert len(await asyncio.gather(*(llm.achoose(QUESTION) for _ in range(100)))) == 100
-        await llm.aclose()
-
-    asyncio.run(asyncio.wait_for(main(), 10))
-
-
-def test_what_an_async_function_opened_it_finds_again() -> None:
-    loops = set()
-
-    async def look(question: Question) -> int:
-        loops.add(asyncio.get_running_loop())
+    async def wait_for_all(question: Question) -> int:
+        await together.wait()
         return 1
 
-    llm = AsyncFunctionLLM(look)
-    for _ in range(3):
-        llm.choose(QUESTION)
-    assert len(loops) == 1
-    with ThreadPoolExecutor(2) as pool:
-        assert [answer.number for answer in pool.map(llm.choose, [QUESTION] * 20)] == [1] * 20
-    assert len(loops) <= 3
-    del llm
-    gc.collect()
-    assert all(loop.is_closed() for loop in loops)
-
-
-def test_an_async_function_does_not_hold_up_a_running_loop() -> None:
-    async def main() -> None:
-        AsyncFunctionLLM(second).choose(QUESTION)
-
-    with pytest.raises(LLMError, match="await achoose"):
-        asyncio.run(main())
+    assert [one.result(10).number for one in FunctionLLM(wait_for_all).submit([QUESTION] * 100)] == [1] * 100
 
 
 def test_errors_and_bad_answers_of_an_async_function() -> None:
@@ -140,15 +97,14 @@ def test_errors_and_bad_answers_of_an_async_function() -> None:
         return "hm"
 
     with pytest.raises(RuntimeError, match="stove"):
-        AsyncFunctionLLM(broken).choose(QUESTION)
+        FunctionLLM(broken).ask(QUESTION)
     with pytest.raises(InvalidAnswer, match="'hm' is not a number"):
-        AsyncFunctionLLM(bad).choose(QUESTION)
+        FunctionLLM(bad).ask(QUESTION)
 
 
 def test_a_coroutine_is_no_answer() -> None:
-    for llm in (FunctionLLM(second), resolve(lambda question: second(question))):
-        with pytest.raises(TypeError, match="AsyncFunctionLLM"):
-            llm.choose(QUESTION)
+    with pytest.raises(TypeError, match="define it by async def"):
+        resolve(lambda question: second(question)).ask(QUESTION)
 
 
 def test_a_person_is_shown_the_question_and_asked_again_as_often_as_it_takes() -> None:
@@ -178,44 +134,51 @@ def test_a_script_without_an_answer_to_ask_again_says_what_was_wrong_with_its_ow
 
 def test_the_end_of_the_input_is_told() -> None:
     with pytest.raises(LLMError, match="input ended"):
-        Person(io.StringIO(""), io.StringIO()).choose(QUESTION)
+        Person(io.StringIO(""), io.StringIO()).ask(QUESTION)
 
 
 def test_a_function_of_the_request() -> None:
-    llm = FunctionTextLLM(lambda asked: f"{asked.prompt}, {asked.continues}")
-    for protocol in (LLM, TextLLM, ContinuingLLM):
-        assert isinstance(llm, protocol)
-    assert llm.generate([Message("system", "Be brief."), Message("user", "a")]) == Generated(
-        "a, False", TokenUsage(1, 2, 2), ""
+    llm = FunctionLLM(lambda asked: f"{asked.prompt}, {asked.continues}", can=TEXTS, choose=lambda _: 1)
+    assert llm.ask(TextRequest([Message("system", "Be brief."), Message("user", "a")])) == Answer(
+        (), text="a, False", usage=TokenUsage(1, 2, 2), ended=""
     )
-    assert llm.continue_text("a") == Generated("a, True", TokenUsage(1, 0, 2), "")
-    assert llm.continue_text("a", stop=["Tr"]) == Generated("a, ", TokenUsage(1, 0, 1), "Tr")
-    assert llm.continue_text("a", max_tokens=1) == Generated("a, T", TokenUsage(1, 0, 1), None, CUT_OFF)
-    assert list(llm.stream_continuation("a")) == ["a, ", "Tru", "e", llm.continue_text("a")]
-    assert list(llm.stream("a")) == ["a, ", "Fal", "se", llm.generate("a")]
-    assert llm.choose(Question("Which?", ["x", "y"])).number == 1
-    assert FunctionTextLLM(lambda _: "", lambda _: 2).choose(Question("Which?", ["x", "y"])).number == 2
+    assert llm.ask(TextRequest("a", continues=True)) == Answer((), text="a, True", usage=TokenUsage(1, 0, 2), ended="")
+    assert llm.ask(TextRequest("a", continues=True, stop=["Tr"])) == Answer(
+        (), text="a, ", usage=TokenUsage(1, 0, 1), ended="Tr"
+    )
+    assert llm.ask(TextRequest("a", continues=True, max_tokens=1)) == Answer(
+        (), text="a, T", usage=TokenUsage(1, 0, 1), ended=None, stopped=CUT_OFF
+    )
+    assert list(llm.stream(TextRequest("a", continues=True))) == [
+        "a, ",
+        "Tru",
+        "e",
+        llm.ask(TextRequest("a", continues=True)),
+    ]
+    assert list(llm.stream(TextRequest("a"))) == ["a, ", "Fal", "se", llm.ask(TextRequest("a"))]
+    assert llm.ask(Question("Which?", ["x", "y"])).number == 1
+    assert FunctionLLM(lambda _: "", can=TEXTS, choose=lambda _: 2).ask(Question("Which?", ["x", "y"])).number == 2
 
 
 def test_a_script() -> None:
-    llm = ScriptedTextLLM(["a", "b"], [2])
-    assert (llm.generate("x").text, llm.continue_text("y").text) == ("a", "b")
+    llm = ScriptedLLM([2], ["a", "b"])
+    assert (llm.ask(TextRequest("x")).text, llm.ask(TextRequest("y", continues=True)).text) == ("a", "b")
     assert [one.prompt for one in llm.requests] == ["x", "y"]
-    assert llm.choose(Question("Which?", ["x", "y"])).number == 2
+    assert llm.ask(Question("Which?", ["x", "y"])).number == 2
     with pytest.raises(LLMError, match="before text 3"):
-        llm.generate("z")
+        llm.ask(TextRequest("z"))
 
 
 def test_chance_is_the_same_for_a_seed(tmp_path) -> None:
-    texts = [RandomTextLLM(seed, ["a", "b"]).generate("x").text for seed in (1, 1, 2)]
+    texts = [RandomLLM(seed, can=TEXTS, words=["a", "b"]).ask(TextRequest("x")).text for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
     assert set("".join(texts)) <= {"a", "b"}
 
 
 def test_a_request_is_answered_through_wrappers(tmp_path) -> None:
-    with RecordedLLM(ScriptedTextLLM(["a", "b"]), tmp_path / "file.jsonl", again=True) as llm:
-        assert llm.choose(Writing("x", continues=True)).ended == ""
-        assert llm.continue_text("y") == Generated("b", TokenUsage(1, 0, 1), "")
+    with RecordedLLM(ScriptedLLM(texts=["a", "b"]), tmp_path / "file.jsonl", again=True) as llm:
+        assert llm.ask(TextRequest("x", continues=True)).ended == ""
+        assert llm.ask(TextRequest("y", continues=True)) == Answer((), text="b", usage=TokenUsage(1, 0, 1), ended="")
 
 
 def test_random_objects_keep_their_schemas() -> None:
@@ -225,6 +188,8 @@ def test_random_objects_keep_their_schemas() -> None:
         "list": {"type": "array", "items": {"type": "boolean"}, "minItems": 1}, "share": {"type": "number"},
     })  # fmt: skip
     schema["$defs"] = {"inner": closed({"none": {"type": "null"}})}
-    made = [RandomObjectLLM(seed).generate_object("?", schema) for seed in range(50)]
-    assert all(problem_in(one.value, schema) is None for one in made) and len({one.text for one in made}) > 40
-    assert made[3] == RandomObjectLLM(3).generate_object("?", schema)
+    made = [RandomLLM(seed, can={"object"}).ask(TextRequest("?", schema=schema)) for seed in range(50)]
+    assert (
+        all(problem_in(json.loads(one.text), schema) is None for one in made) and len({one.text for one in made}) > 40
+    )
+    assert made[3] == RandomLLM(3, can={"object"}).ask(TextRequest("?", schema=schema))

@@ -3,52 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from formal_llm import (
-    CFG,
-    Answer,
-    AsyncFunctionLLM,
-    AsyncLLM,
-    BatchLLM,
-    FunctionLLM,
-    Planner,
-    Question,
-    RandomLLM,
-    RecordedLLM,
-    ScriptedLLM,
-)  # fmt: skip
+from formal_llm import CFG, LLM, Answer, FunctionLLM, Planner, Question, RandomLLM, RecordedLLM, ScriptedLLM
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, UnknownProvider, UnreadableResponse, WritesNoText
-from formal_llm.llms import PROVIDERS, TokenUsage, ask, resolve
+from formal_llm.llms import PROVIDERS, SureLLM, TextRequest, TokenUsage, ask, resolve
 from formal_llm.llms.builtin import BuiltinLLM
 from formal_llm.llms.doubles import Person
-from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
-from formal_llm.llms.llm import MAKERS, WrapperLLM, aanswered, all_answered, answered, check_providers, checked
-from formal_llm.llms.sure import SureLLM
+from formal_llm.llms.llm import settled
+from formal_llm.llms.providers import MAKERS, check_providers
 
 QUESTION = Question("Which?", ["a", "b", "c"])
-EITHER = Question("Which?", ["a", "b"])
 
 
 def test_functions_and_objects() -> None:
-    class Mine:
-        def choose(self, question: Question) -> Answer:
-            return Answer((2,))
-
-    assert resolve(Mine()).choose(QUESTION).number == 2
     assert isinstance(resolve(lambda question: 1), FunctionLLM)
-    with pytest.raises(TypeError):
-        resolve(3)  # type: ignore[arg-type]
+    for wrong in (3, LLM, None):
+        with pytest.raises(TypeError, match="an object with answer"):
+            resolve(wrong)  # type: ignore[arg-type]
 
 
 def test_ask_adds_up_what_all_tries_cost() -> None:
     asked: list[Question] = []
 
-    class Costly:
-        def choose(self, question: Question) -> Answer:
+    class Costly(LLM):
+        def answer(self, question: Question) -> Answer:
             asked.append(question)
             usage = TokenUsage(1, 100, 3)
             if len(asked) < 3:
@@ -81,80 +69,160 @@ def test_other_errors_are_not_swallowed() -> None:
         ask(FunctionLLM(broken), QUESTION)
 
 
-class Passing(WrapperLLM):
-    """Hands everything on."""
+class Many(LLM):
+    at_once = 64
 
-    closed = False
-
-    def choose(self, question: Question) -> Answer:
-        return self.llm.choose(question)
-
-    async def _achoose(self, question: Question) -> Answer:
-        return await self._awaited.achoose(question)
-
-    def _choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        return self._batched.choose_many(questions)
-
-    def close(self) -> None:
-        self.closed = True
+    def answer_all(self, requests: Sequence[Question]) -> list[Answer | Exception]:
+        return [Answer((len(requests),)) if one.prompt else LLMError("empty") for one in requests]
 
 
-class Many:
-    name = "many"
-    identity = {"llm": "many"}  # noqa: RUF012  # as the protocol has it
+def test_one_method_is_enough() -> None:
+    """Each kind of model by one of its methods, asked in all ways."""
 
-    def choose(self, question: Question) -> Answer:
-        return Answer((1,))
+    class Answers(LLM):
+        def answer(self, request: Question) -> int:
+            return 1
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        return [Answer((2,)) for _ in questions]
+    class Awaited(LLM):
+        async def answer(self, request: Question) -> str:
+            return "1"
 
+    class Submits(LLM):
+        blocks = False
 
-async def second(question: Question) -> int:
-    return 2
+        def submit(self, requests: Sequence[Question]) -> list[Future[Answer]]:
+            return [settled(Answer((1,))) for _ in requests]
 
+    class HasAnswer:
+        name = "mine"
 
-def test_it_is_asked_in_the_ways_of_the_one_behind() -> None:
-    alone, awaited, many = Passing(lambda question: 1), Passing(second), Passing(Many())
-    assert [isinstance(llm, AsyncLLM) for llm in (alone, awaited, many)] == [False, True, False]
-    assert [isinstance(llm, BatchLLM) for llm in (alone, awaited, many)] == [False, False, True]
-    assert alone.choose(EITHER).number == 1
-    assert asyncio.run(awaited.achoose(EITHER)).number == 2
-    assert [answer.number for answer in many.choose_many([EITHER] * 3)] == [2, 2, 2]
+        def answer(self, question: Question) -> Answer:
+            return Answer((1,))
 
+    class HasAsyncAnswer:
+        async def answer(self, question: Question) -> Answer:
+            return Answer((1,))
 
-def test_names_and_identities() -> None:
-    assert Passing("test:first").name == "test:first"
-    assert Passing(Many()).name == "many" and Passing(Many()).identity == {"llm": "many"}
-    assert Passing(FunctionLLM(lambda question: 1)).name == "FunctionLLM"
-    assert Passing("test:first").identity is None
-    assert repr(Passing("test:first")) == "<Passing test:first>"
+    async def function(_: Question) -> int:
+        return 1
 
-
-def test_it_is_closed_behind_a_with() -> None:
-    with Passing("test:first") as llm:
-        assert not llm.closed
-    assert llm.closed
-
-
-def test_what_is_not_legal_in_a_batch_becomes_its_error() -> None:
-    failed = ProviderError("no connection")
-    assert checked(EITHER, failed) is failed
-    assert checked(EITHER, Answer((2,))) == Answer((2,))
-    wrong = checked(EITHER, Answer((3,)))
-    assert isinstance(wrong, InvalidAnswer) and "3 is not one of the numbers" in wrong.problem
-    with pytest.raises(TypeError):
-        Passing(3)  # type: ignore[arg-type]
+    question = Question("Which?", ["a"])
+    for given in (Answers(), Awaited(), Submits(), Many(), HasAnswer(), HasAsyncAnswer(), function, lambda _: 1):
+        llm = resolve(given)  # type: ignore[arg-type]
+        assert llm.ask(question).number == asyncio.run(llm.aask(question)).number == 1
+        assert [future.exception() for future in llm.submit([question] * 1)] == [None]
+        assert Planner(CFG.from_string("S -> a | b"), given).plan("t").word == ("a",)  # type: ignore[arg-type]
+    assert resolve(HasAnswer()).name == "mine" and (Awaited.at_once, Awaited.blocks) == (32, False)  # type: ignore[arg-type]
+    with pytest.raises(NotImplementedError, match="LLM defines neither answer nor answer_all nor submit"):
+        LLM().ask(question)
 
 
-class Moody:
+def test_each_request_has_its_own_outcome() -> None:
+    futures = Many().submit([QUESTION, Question("", ["a"]), TextRequest("write"), QUESTION])
+    assert [type(one.exception()) for one in futures] == [type(None), LLMError, WritesNoText, type(None)]
+    assert futures[0].result().numbers == (3,)  # what it cannot answer was not asked
+
+    class Broken(Many):
+        def answer_all(self, requests: Sequence[Question]) -> list[Answer | Exception]:
+            raise MemoryError("no room")
+
+    assert {str(one.exception()) for one in Broken().submit([QUESTION] * 2)} == {"no room"}
+
+    class Forgets(Many):
+        def answer_all(self, requests: Sequence[Question]) -> list[Answer | Exception]:
+            return []
+
+    with pytest.raises(LLMError, match="<Forgets> gave 0 answers to 1 requests"):
+        Forgets().ask(QUESTION)
+
+
+def test_many_event_loops_and_threads_may_ask_a_model_that_is_awaited() -> None:
+    loops: set[object] = set()
+
+    async def look(_: Question) -> int:
+        loops.add(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        return 1
+
+    llm = FunctionLLM(look)
+
+    async def ask_all() -> int:
+        return sum(one.number for one in await asyncio.gather(*(llm.aask(QUESTION) for _ in range(20))))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: asyncio.run(ask_all()), range(4))) == [20] * 4
+        assert sum(one.number for one in pool.map(llm.ask, [QUESTION] * 20)) == 20
+    assert asyncio.run(ask_all()) == 20 and len(loops) == 1  # what it opened, it finds again
+
+
+def test_whoever_stops_awaiting_a_model_that_blocks_goes_on_at_once() -> None:
+    let_go = threading.Event()
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(resolve(lambda _: let_go.wait(20) and 1).aask(QUESTION), 0.05)
+
+    begin = time.monotonic()
+    asyncio.run(give_up())
+    assert time.monotonic() - begin < 5
+    let_go.set()
+
+
+def test_what_runs_on_the_loop_of_models_does_not_wait_for_itself() -> None:
+    async def inner(_: Question) -> int:
+        return 1
+
+    async def outer(question: Question) -> Answer:
+        return FunctionLLM(inner).ask(question)
+
+    async def awaits(question: Question) -> Answer:
+        return await FunctionLLM(inner).aask(question)
+
+    with pytest.raises(LLMError, match=r"await aask\(request\) there"):
+        FunctionLLM(outer).ask(QUESTION)
+    assert FunctionLLM(awaits).ask(QUESTION).number == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_begins_anew() -> None:
+    program = (
+        "import os\n"
+        "from formal_llm import FunctionLLM, Question\n"
+        "async def one(question): return 1\n"
+        "llm, question = FunctionLLM(one), Question('?', ['a'])\n"
+        "assert llm.ask(question).number == 1\n"
+        "child = os.fork()\n"
+        "assert llm.ask(question).number == 1\n"
+        "if child: assert os.waitpid(child, 0)[1] == 0\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_interrupting_whoever_waits_ends_the_request() -> None:
+    program = (
+        "import asyncio, os, signal, threading\n"
+        "from formal_llm import FunctionLLM, Question\n"
+        "async def hang(question):\n"
+        "    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    try: await asyncio.sleep(60)\n"
+        "    except asyncio.CancelledError: print('ended', flush=True); raise\n"
+        "llm = FunctionLLM(hang)\n"
+        "try: llm.ask(Question('?', ['a']))\n"
+        "except KeyboardInterrupt: print('interrupted', flush=True)\n"
+        "import time; time.sleep(0.2)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert sorted(done.stdout.split()) == ["ended", "interrupted"]
+
+
+class Moody(LLM):
     """Answers with what stands in a list: an answer, or an error to raise."""
 
     def __init__(self, *turns: Answer | LLMError) -> None:
         self.turns = list(turns)
         self.asked: list[Question] = []
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
         turn = self.turns.pop(0)
         if isinstance(turn, LLMError):
@@ -192,47 +260,6 @@ def test_an_error_after_bad_answers_knows_what_they_cost(error: LLMError) -> Non
     assert caught.value.usage == TokenUsage(2, 20, 2)
 
 
-def test_a_text_is_asked_of_those_who_write_and_refused_by_those_who_choose(tmp_path: Path) -> None:
-    class Writes(FunctionLLM):
-        def generate(
-            self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-        ) -> Generated:
-            return Generated("text", TokenUsage(1, 2, 3))
-
-    class Many(Writes):
-        def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-            return [self.choose(question) for question in questions]
-
-    one, asked = Writes(lambda _: 1), Writing("write")
-    question = Question("q", ["a", "b"])
-    assert answered(one, asked).text == "text" and answered(one, question).numbers == (1,)
-    with pytest.raises(WritesNoText, match="FunctionLLM writes no free text") as caught:
-        answered(FunctionLLM(lambda _: 1), asked)
-    assert caught.value.llm == "FunctionLLM"
-    assert [a.numbers for a in all_answered(Many(lambda _: 2), [asked, question, asked]) if isinstance(a, Answer)] == [
-        (), (2,), (),
-    ]  # fmt: skip
-    with RecordedLLM(one, tmp_path / "r.jsonl", again=True) as recorded:
-        assert isinstance(recorded, TextLLM) and recorded.generate("write").text == "text"
-    assert RecordedLLM(None, tmp_path / "r.jsonl").generate("write") == Generated("text", TokenUsage(1, 2, 3))
-    with RecordedLLM(FunctionLLM(lambda _: 1), tmp_path / "s.jsonl", again=True) as recorded:
-        assert not isinstance(recorded, TextLLM)
-
-
-def test_a_text_is_awaited_without_holding_others_up() -> None:
-    class Writes(AsyncFunctionLLM):
-        def generate(
-            self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-        ) -> Generated:
-            return Generated("text")
-
-    async def first(_: Question) -> int:
-        return 1
-
-    assert asyncio.run(aanswered(Writes(first), Writing("write"))).text == "text"
-    assert asyncio.run(aanswered(Writes(first), Question("q", ["a", "b"]))).numbers == (1,)
-
-
 def test_providers_are_known_before_an_llm_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MAKERS, "heavy", lambda _: pytest.fail("it was made"))
     check_providers()
@@ -253,9 +280,9 @@ def test_provider_strings() -> None:
     assert isinstance(resolve("person"), Person)
     assert isinstance(resolve("test:random"), RandomLLM)
     assert isinstance(resolve("test:script=1,2+3"), ScriptedLLM)
-    assert resolve("test:first").choose(QUESTION).number == 1
+    assert resolve("test:first").ask(QUESTION).number == 1
     assert isinstance(resolve("sure:1:test:first"), SureLLM) and isinstance(resolve("sure:0:builtin"), SureLLM)
-    draws = [[resolve(f"test:random={seed}").choose(QUESTION).number for _ in range(3)] for seed in (1, 1)]
+    draws = [[resolve(f"test:random={seed}").ask(QUESTION).number for _ in range(3)] for seed in (1, 1)]
     assert draws[0] == draws[1]
 
 
@@ -290,7 +317,7 @@ def test_nothing_is_overlooked_behind_a_colon(name: str) -> None:
 
 
 def test_a_class_is_found_by_its_provider(tmp_path: Path) -> None:
-    RecordedLLM("test:first", tmp_path / "answers", again=True).choose(QUESTION)
+    RecordedLLM("test:first", tmp_path / "answers", again=True).ask(QUESTION)
     assert isinstance(resolve(f"replay:{tmp_path / 'answers'}"), RecordedLLM)
     vllm = resolve("vllm:a/b:c")  # a name may have colons of its own
     assert vllm.name == "vllm:a/b:c" and vllm.model.model_name == "a/b:c"

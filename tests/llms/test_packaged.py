@@ -10,6 +10,7 @@ import pytest
 
 from formal_llm.errors import MissingDependency
 from formal_llm.llms.packaged import find_minilm, find_smollm2
+from formal_llm.llms.text_request import TextRequest
 
 
 def make_package(folder: Path, name: str, file: str = "", content: bytes = b"") -> Path:
@@ -60,4 +61,6 @@ def test_the_capital_of_france() -> None:
     from formal_llm.llms import resolve
 
     llm = resolve("smollm2")
-    assert llm.generate("What is the capital of France?", max_tokens=12).text == "The capital of France is Paris."  # type: ignore[attr-defined]
+    assert (
+        llm.ask(TextRequest("What is the capital of France?", max_tokens=12)).text == "The capital of France is Paris."
+    )  # type: ignore[attr-defined]

@@ -193,11 +193,11 @@ def test_a_question_that_was_let_go_keeps_nothing_and_is_the_same() -> None:
 
     question = asked()
     for _ in range(2):
-        assert question.prompt == "Which?" and question.messages[0] == ("system", "Choose.")
+        assert question.prompt == "Which?" and question.messages[0] == Message("system", "Choose.")
     assert made == ["prompt", "messages"]
     question.let_go()
     for _ in range(2):
-        assert question.prompt == "Which?" and question.messages[-1] == ("user", "Which?")
+        assert question.prompt == "Which?" and question.messages[-1] == Message("user", "Which?")
     assert made.count("prompt") == 5 and question == asked()
     held = asked()
     held.let_go(prompt=False)

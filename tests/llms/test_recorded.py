@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +32,6 @@ from formal_llm import (
     CFG,
     LLM,
     Answer,
-    AsyncLLM,
-    BatchLLM,
     Budget,
     Planner,
     Question,
@@ -42,12 +41,13 @@ from formal_llm import (
     TaskPack,
     WeightedLLM,
 )
-from formal_llm.errors import AnswerFileError, InvalidAnswer, NotRecorded, ProviderError
+from formal_llm.errors import InvalidAnswer, NotRecorded, ProviderError, RecordError
 from formal_llm.llms import Message, Outlook, Prospect, Term, TokenUsage, ask, resolve
-from formal_llm.llms.generation import TextGrammar, ToolOffer, ToolTurn, Writing
+from formal_llm.llms.doubles import TURNS
+from formal_llm.llms.llm import KINDS
 from formal_llm.llms.question import CallRequest
 from formal_llm.llms.recorded import answer_from_data, answer_to_data, list_answers
-from formal_llm.llms.text_doubles import ScriptedTurnLLM
+from formal_llm.llms.text_request import TextGrammar, TextRequest, ToolOffer
 
 PACK = TaskPack.load("openagi")
 QUESTION = Question("Which?", ["a", "b", "c"])
@@ -55,7 +55,7 @@ COST = TokenUsage(1, 100, 2, 30, 4)
 FREE = TokenUsage()
 
 
-class Model:
+class Model(LLM):
     """Answers 2, and counts."""
 
     def __init__(self, numbers: tuple[int, ...] = (2,), **settings: object) -> None:
@@ -63,33 +63,33 @@ class Model:
         self.numbers = numbers
         self.identity = {"llm": "test:model", **settings}
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
         return Answer(self.numbers, {1: 0.25, 2: 0.7500000000000001}, "Option 2", COST)
 
 
 class AsyncModel(Model):
-    """Answers when it is let go."""
+    """Answers when it is let go, on the loop of the models."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.let_go = asyncio.Event()
+        self.let_go = threading.Event()
 
-    async def achoose(self, question: Question) -> Answer:
-        answer = self.choose(question)
-        await self.let_go.wait()
+    async def answer(self, question: Question) -> Answer:  # type: ignore[override]
+        answer = Model.answer(self, question)
+        while not self.let_go.is_set():
+            await asyncio.sleep(0.001)
         return answer
-
-    async def aclose(self) -> None:
-        self.closed = True
 
 
 class BatchModel(Model):
     """Answers many together."""
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | InvalidAnswer]:
+    at_once = 64
+
+    def answer_all(self, questions: Sequence[Question]) -> Sequence[Answer | Exception]:
         self.batches = [*getattr(self, "batches", []), len(questions)]
-        return [self.choose(question) for question in questions]
+        return super().answer_all(questions)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def record(path: Path, *given: tuple[Question, Any]) -> None:
     with RecordedLLM(ScriptedLLM(answer for _, answer in given), path, again=True) as llm:
         for question, _ in given:
             with suppress(InvalidAnswer):
-                llm.choose(question)
+                llm.ask(question)
 
 
 # -- any sequence of asks, kills and reopenings ------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Asks(RuleBasedStateMachine):
         if way == "replay" and not self.kinds:
             return  # the replay was opened before anything was recorded
         try:
-            answer = self.llms[way].choose(Question(prompt, ["a", "b", "c"], walk=walk))
+            answer = self.llms[way].ask(Question(prompt, ["a", "b", "c"], walk=walk))
             given = answer.number
         except InvalidAnswer:
             given = 0
@@ -207,16 +207,16 @@ TestAsks.settings = settings(max_examples=25, stateful_step_count=20, deadline=N
 def test_an_answer_is_paid_for_once_and_outlives_the_process(path: Path) -> None:
     model = Model()
     with RecordedLLM(model, path) as llm:
-        assert llm.choose(QUESTION) == Answer((2,), {1: 0.25, 2: 0.7500000000000001}, "Option 2", COST)
-        again = llm.choose(QUESTION)
+        assert llm.ask(QUESTION) == Answer((2,), {1: 0.25, 2: 0.7500000000000001}, "Option 2", COST)
+        again = llm.ask(QUESTION)
         assert again == Answer((2,), {1: 0.25, 2: 0.7500000000000001}, "Option 2", FREE)
         assert (llm.stats.hits, llm.stats.misses, llm.stats.saved, len(llm)) == (1, 1, COST, 1)
     with RecordedLLM(Model(), path) as llm:
-        assert llm.choose(QUESTION) == again
+        assert llm.ask(QUESTION) == again
         assert (llm.stats.hits, llm.stats.misses, llm.stats.saved) == (1, 0, COST)
 
 
-TURN = ToolTurn("go", [ToolOffer("add", "Adds.", {"type": "object"})])
+TURN = TextRequest("go", tools=[ToolOffer("add", "Adds.", {"type": "object"})])
 
 
 @pytest.mark.parametrize(
@@ -229,25 +229,25 @@ TURN = ToolTurn("go", [ToolOffer("add", "Adds.", {"type": "object"})])
         (QUESTION, Question("Which?", ["a", "b", "c"], task="something")),
         (QUESTION, Question("Which?", ["a", "b", "c"], outlook=Outlook((Term("a", "a"),)))),
         (QUESTION, QUESTION.again("it was empty")),
-        (Writing("go"), Writing("go", max_tokens=3)),
-        (Writing("go"), Writing("go", schema={"type": "object"})),
-        (Writing("go"), Writing("go", grammar=TextGrammar("start: A", "root ::= A"))),
-        (Writing("go"), TURN),
-        (TURN, ToolTurn("go", [])),
-        (TURN, ToolTurn("go", TURN.tools, must_call=True)),
+        (TextRequest("go"), TextRequest("go", max_tokens=3)),
+        (TextRequest("go"), TextRequest("go", schema={"type": "object"})),
+        (TextRequest("go"), TextRequest("go", grammar=TextGrammar("start: A", "root ::= A"))),
+        (TextRequest("go"), TURN),
+        (TURN, TextRequest("go", tools=[])),
+        (TURN, TextRequest("go", tools=TURN.tools, must_call=True)),
     ],
 )
 def test_whatever_the_model_reads_makes_another_question(path: Path, one: Question, other: Question) -> None:
     class Takes(Model):
-        takes_text = True
+        can = KINDS
 
-        def choose(self, question: Question) -> Answer:
-            given = super().choose(question)
-            return Answer((), text="text", usage=COST) if isinstance(question, Writing) else given
+        def answer(self, question: Question) -> Answer:
+            given = super().answer(question)
+            return Answer((), text="text", usage=COST) if isinstance(question, TextRequest) else given
 
     with RecordedLLM(model := Takes(), path) as llm:
         for question in (one, other, one, other):
-            llm.choose(question)
+            llm.ask(question)
     assert len(model.asked) == 2
 
 
@@ -257,8 +257,8 @@ def test_the_task_and_the_outlook_do_not_matter_to_a_model_that_reads_the_chat_a
 
     outlook = Outlook((), tuple(Prospect((Term(text, text),)) for text in "abc"))
     with RecordedLLM(model := Chat(), path) as llm:
-        llm.choose(QUESTION)
-        llm.choose(Question("Which?", ["a", "b", "c"], walk="7", task="something", outlook=outlook))
+        llm.ask(QUESTION)
+        llm.ask(Question("Which?", ["a", "b", "c"], walk="7", task="something", outlook=outlook))
     assert len(model.asked) == 1
 
 
@@ -280,7 +280,7 @@ def test_models_are_distinguished_by_identity_and_name(path: Path) -> None:
     models = [Model(), Model(temperature=0), Model(temperature=1), Model(), Model()]
     for model, name in zip(models, [None, None, None, "first", "second"], strict=True):
         with RecordedLLM(model, path, name=name) as llm:
-            llm.choose(QUESTION)
+            llm.ask(QUESTION)
             assert llm.stats.misses == 1
     with pytest.raises(ValueError, match=r"FunctionLLM has no identity.*name="):
         RecordedLLM(lambda question: 1, path)
@@ -297,14 +297,14 @@ def test_a_cache_keeps_no_bad_answers_and_no_failures(path: Path) -> None:
 
     with RecordedLLM(choose, path, name="f") as llm:
         with pytest.raises(ProviderError):
-            llm.choose(QUESTION)
+            llm.ask(QUESTION)
         assert ask(llm, QUESTION).number == 2  # asked again, with the complaint
         assert (llm.stats.misses, len(llm)) == (3, 1)
     with RecordedLLM(model := Model((1, 2)), path) as llm:
-        llm.choose(Question("Which?", ["a", "b"], several=True))
+        llm.ask(Question("Which?", ["a", "b"], several=True))
         model.numbers = (1,)
         objecting = Question("Which?", ["a", "b"], several=True, objection=lambda n: "no" if len(n) > 1 else "")
-        assert [llm.choose(objecting).numbers for _ in range(2)] == [(1,), (1,)]
+        assert [llm.ask(objecting).numbers for _ in range(2)] == [(1,), (1,)]
         assert len(model.asked) == 2
 
 
@@ -312,9 +312,8 @@ def test_a_cache_keeps_no_bad_answers_and_no_failures(path: Path) -> None:
 
 
 async def all_have_asked() -> None:
-    """Let every coroutine go on until it waits: none of them needs more than a few turns of the loop for that."""
-    for _ in range(10):
-        await asyncio.sleep(0)
+    """Let every coroutine go on until it waits."""
+    await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("numbers", [(2,), (9,)])
@@ -323,7 +322,7 @@ def test_coroutines_with_the_same_question_wait_for_one_answer(path: Path, numbe
         model = AsyncModel()
         model.numbers = numbers
         with RecordedLLM(model, path) as llm:
-            asking = [asyncio.create_task(llm.achoose(QUESTION)) for _ in range(20)]
+            asking = [asyncio.create_task(llm.aask(QUESTION)) for _ in range(20)]
             await all_have_asked()
             asking[0].cancel()  # another one asks, and is not disturbed by one who stops waiting
             asking[7].cancel()
@@ -344,16 +343,16 @@ def test_threads_and_event_loops_with_the_same_question_wait_for_one_answer(path
     come = threading.Semaphore(0)
 
     class Slow(Model):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             for _ in range(4):  # the four that ask answer when all sixteen threads have come
                 assert come.acquire(timeout=10)
-            return super().choose(question)
+            return super().answer(question)
 
     with RecordedLLM(model := Slow(), path) as llm, ThreadPoolExecutor(16) as pool:
 
         def ask_it(question: Question) -> Answer:
             come.release()
-            return llm.choose(question)
+            return llm.ask(question)
 
         answers = list(pool.map(ask_it, [Question(f"Which {number % 4}?", ["a", "b"]) for number in range(64)]))
         assert len(model.asked) == 4
@@ -361,7 +360,7 @@ def test_threads_and_event_loops_with_the_same_question_wait_for_one_answer(path
     model = AsyncModel()
     model.let_go.set()
     with RecordedLLM(model, path, name="async") as llm, ThreadPoolExecutor(8) as pool:
-        ways = [llm.choose, lambda question: asyncio.run(llm.achoose(question))] * 40
+        ways = [llm.ask, lambda question: asyncio.run(llm.aask(question))] * 40
         assert {one.number for one in pool.map(lambda way: way(QUESTION), ways)} == {2}
         assert len(model.asked) <= 2  # threads do not wait for coroutines
 
@@ -370,16 +369,15 @@ def test_a_batch_asks_what_is_not_known_and_each_question_once(path: Path) -> No
     model = BatchModel()
     others = [Question(f"{number}?", ["a", "b"]) for number in range(3)]
     with RecordedLLM(model, path) as llm:
-        assert isinstance(llm, BatchLLM) and not isinstance(llm, AsyncLLM)
-        llm.choose(others[0])
-        answers = llm.choose_many([others[0], others[1], others[1], QUESTION])
-        assert [answer.usage.requests for answer in answers if isinstance(answer, Answer)] == [0, 1, 0, 1]
-        assert len(llm.choose_many(others[:2])) == 2
-        assert model.batches == [2]  # nothing was left to ask
+        llm.ask(others[0])
+        answers = [one.result() for one in llm.submit([others[0], others[1], others[1], QUESTION])]
+        assert [answer.usage.requests for answer in answers] == [0, 1, 0, 1]
+        assert len(llm.submit(others[:2])) == 2
+        assert model.batches == [1, 2]  # nothing was left to ask
         model.numbers = (9,)
-        bad = llm.choose_many([others[2], others[2]])
+        bad = [one.exception() for one in llm.submit([others[2], others[2]])]
         assert [type(error) for error in bad] == [InvalidAnswer] * 2
-        assert [error.usage for error in bad] == [COST, None]
+        assert [error.usage for error in bad if isinstance(error, InvalidAnswer)] == [COST, None]
         assert len(llm) == 3
 
 
@@ -391,53 +389,53 @@ def test_a_recording_is_continued_and_gives_each_walk_its_own_answers(path: Path
     record(path, (one, Answer((1,), {1: 0.9}, "Option 1", COST)), (two, 2))
     record(path, (one, "hm"), (two, 1), (one, 3))
     replay = RecordedLLM(None, path)
-    assert replay.choose(two).number == 2
-    assert replay.choose(one) == Answer((1,), {1: 0.9}, "Option 1", COST)
+    assert replay.ask(two).number == 2
+    assert replay.ask(one) == Answer((1,), {1: 0.9}, "Option 1", COST)
     with pytest.raises(InvalidAnswer, match="'hm' is not a number") as bad:
-        replay.choose(one)
+        replay.ask(one)
     assert bad.value.transcript == (("Which?", "hm"),)
-    assert (replay.choose(one).number, replay.choose(two).number, replay.left) == (3, 1, 0)
-    assert [replay.choose(other).number for _ in range(2)] == [1, 2]  # it has none of its own
+    assert (replay.ask(one).number, replay.ask(two).number, replay.left) == (3, 1, 0)
+    assert [replay.ask(other).number for _ in range(2)] == [1, 2]  # it has none of its own
     with pytest.raises(NotRecorded, match=r"walk '1' was recorded 3 times and asked more often.*'Which\?'") as caught:
-        replay.choose(one)
+        replay.ask(one)
     assert (caught.value.question, caught.value.recorded) == (one, 3)
     with pytest.raises(NotRecorded, match=r"was not recorded; rules, wording and task .*'Who was it\?'"):
-        replay.choose(Question("Who was it?", ["a", "b"]))
+        replay.ask(Question("Who was it?", ["a", "b"]))
 
 
 def test_an_illegal_answer_and_what_it_cost_are_recorded_and_a_failure_is_not(path: Path) -> None:
     calls = count()
 
     class Unsure(Model):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             if next(calls) == 0:
                 raise ProviderError("the line is dead")
             return Answer((4,), text="\ud800 4", usage=COST)
 
     with RecordedLLM(Unsure(), path, again=True) as llm:
         with pytest.raises(ProviderError):
-            llm.choose(QUESTION)
+            llm.ask(QUESTION)
         with pytest.raises(InvalidAnswer, match="4 is not one"):
-            llm.choose(QUESTION)
+            llm.ask(QUESTION)
     with pytest.raises(InvalidAnswer, match="4 is not one") as caught:
-        RecordedLLM(None, path).choose(QUESTION)
+        RecordedLLM(None, path).ask(QUESTION)
     assert (caught.value.usage, caught.value.transcript) == (COST, (("Which?", "\ud800 4"),))
 
 
 def test_turns_with_tools_are_replayed(path: Path) -> None:
-    with RecordedLLM(ScriptedTurnLLM([("", [("add", {"a": 1})]), "three"]), path, again=True) as llm:
-        given = [llm.take_turn("go", TURN.tools, must_call=must) for must in (True, False)]  # type: ignore[attr-defined]
+    with RecordedLLM(ScriptedLLM(texts=[("", [("add", {"a": 1})]), "three"], can=TURNS), path, again=True) as llm:
+        given = [llm.ask(TextRequest("go", tools=TURN.tools, must_call=must)) for must in (True, False)]  # type: ignore[attr-defined]
     replay: Any = RecordedLLM(None, path)
-    assert [replay.take_turn("go", TURN.tools, must_call=must) for must in (True, False)] == given
+    assert [replay.ask(TextRequest("go", tools=TURN.tools, must_call=must)) for must in (True, False)] == given
     assert given[0].calls[0].name == "add" and given[1].text == "three"
     with pytest.raises(NotRecorded):
-        replay.take_turn("go", [], must_call=True)
+        replay.ask(TextRequest("go", tools=[], must_call=True))
 
 
 def test_rows_are_listed_for_people(path: Path) -> None:
     question = Question("Welche? 日本 \ud800", ["ä", "b"], messages=[Message("system", "Be brief.")], walk="task 3")
     with RecordedLLM("test:first", path, again=True) as llm:
-        llm.choose(question)
+        llm.ask(question)
     record(path, (QUESTION, "hm"))
     first, second = list_answers(path)
     assert isinstance(first.pop("time"), str)
@@ -457,20 +455,20 @@ def test_the_provider_string_and_what_a_replay_is(path: Path, tmp_path: Path) ->
     record(copy, (QUESTION, 3))
     assert RecordedLLM(None, copy).identity != replay.identity
     with RecordedLLM(replay, tmp_path / "cache.db") as llm:
-        assert llm.choose(QUESTION).number == llm.choose(QUESTION).number == 3
+        assert llm.ask(QUESTION).number == llm.ask(QUESTION).number == 3
 
 
-class Unreliable:
+class Unreliable(LLM):
     """Another one's answers, with costs; one in seven is bad."""
 
     def __init__(self, inner: LLM) -> None:
         self._inner, self._calls = inner, count(1)
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         cost = TokenUsage(1, next(self._calls), 1)
         if cost.input_tokens % 7 == 0:
             raise InvalidAnswer("it was cut off", [(question.prompt, "\ud800")], cost)
-        answer = self._inner.choose(question)
+        answer = self._inner.ask(question)
         return Answer(answer.numbers, answer.probabilities, f"Option {answer.number}", cost)
 
 
@@ -531,7 +529,7 @@ from formal_llm import Answer, Question, RecordedLLM
 path, first, last, again = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "again"
 with RecordedLLM(lambda question: Answer((2,)), path, name="model", again=again) as llm:
     for number in range(first, last):
-        llm.choose(Question(f"Question {number}? " * 20, ["a", "b"]))
+        llm.ask(Question(f"Question {number}? " * 20, ["a", "b"]))
         print(number, flush=True)
 """
 
@@ -551,7 +549,7 @@ def check_kept(path: Path, numbers: range) -> int:
     with RecordedLLM(refuse, path, name="model") as llm, RecordedLLM(None, path) as replay:
         for number in numbers:
             question = Question(f"Question {number}? " * 20, ["a", "b"])
-            assert llm.choose(question).number == replay.choose(question).number == 2
+            assert llm.ask(question).number == replay.ask(question).number == 2
         return len(llm)
 
 
@@ -579,12 +577,46 @@ def test_killing_the_writer_at_any_moment_loses_nothing(path: Path, again: str) 
     assert answered >= 208
 
 
+IN_FLIGHT = """
+import asyncio, os, sys
+from formal_llm import CFG, Planner, RecordedLLM
+
+async def model(question):
+    os.write(counted, b"x")
+    await asyncio.sleep(0.02)
+    return 1 + hash(question.task) % len(question.options)
+
+counted = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+rules = CFG.from_string("S -> A A A\\nA -> a | b")
+with RecordedLLM(model, sys.argv[1], name="m") as llm:
+    done = Planner(rules, llm).plan_all([f"task {n}" for n in range(100)], concurrency=64)
+    print(sum(outcome.plan is not None for outcome in done), llm.stats.misses, len(llm))
+"""
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_64_in_flight_are_stopped_and_only_they_are_asked_again(path: Path, stop: signal.Signals) -> None:
+    counted = path.with_name("counted")
+    command = [sys.executable, "-c", IN_FLIGHT, str(path), str(counted)]
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        while not counted.exists() or counted.stat().st_size < 150:
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(stop)
+        assert process.wait(20) != 0
+    again = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    plans, _, rows = map(int, again.stdout.split())
+    assert (plans, rows) == (100, 300)
+    assert 300 <= counted.stat().st_size <= 300 + 64
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_has_a_connection_of_its_own(path: Path) -> None:
     program = (
         "import os, sys; from formal_llm import RecordedLLM, Question\n"
         "llm = RecordedLLM(lambda question: 1, sys.argv[1], name='f')\n"
-        "ask = lambda number: llm.choose(Question(f'{number}?', ['a', 'b']))\n"
+        "ask = lambda number: llm.ask(Question(f'{number}?', ['a', 'b']))\n"
         "ask(0)\n"
         "children = []\n"
         "for child in range(3):\n"
@@ -619,14 +651,14 @@ DAMAGE: list[Any] = [
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: repr(damage)[:60])
 def test_a_damaged_row_counts_as_none_for_a_cache_and_is_told_by_a_replay(path: Path, damage: Any) -> None:
     with RecordedLLM(Model(), path) as llm:
-        llm.choose(QUESTION)
+        llm.ask(QUESTION)
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE answers SET outcome = ?", (damage,))
     connection.close()
-    with RecordedLLM(None, path) as replay, suppress(AnswerFileError, InvalidAnswer):
-        assert replay.choose(QUESTION).number == 2  # its probabilities are as they were recorded
+    with RecordedLLM(None, path) as replay, suppress(RecordError, InvalidAnswer):
+        assert replay.ask(QUESTION).number == 2  # its probabilities are as they were recorded
     with RecordedLLM(model := Model(), path) as llm:
-        assert [llm.choose(QUESTION).usage for _ in range(2)] == [COST, FREE]
+        assert [llm.ask(QUESTION).usage for _ in range(2)] == [COST, FREE]
         assert len(model.asked) == 1
 
 
@@ -679,42 +711,42 @@ def test_a_file_of_something_else_is_refused_and_left_alone(path: Path, kind: st
     make_wrong_file(path, kind)
     before = path.read_bytes() if path.is_file() else b""
     for open_file in (lambda: RecordedLLM(Model(), path), lambda: RecordedLLM(None, path)):
-        with pytest.raises(AnswerFileError, match=problem) as caught:
+        with pytest.raises(RecordError, match=problem) as caught:
             open_file()
         assert str(path) in str(caught.value)
     assert not before or path.read_bytes() == before
 
 
 def test_files_that_are_missing_closed_or_damaged(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(AnswerFileError, match="--record FILE writes one"):
+    with pytest.raises(RecordError, match="--record FILE writes one"):
         RecordedLLM(None, path)
     assert not path.exists()
-    with pytest.raises(AnswerFileError, match="cannot be opened"):
+    with pytest.raises(RecordError, match="cannot be opened"):
         RecordedLLM(Model(), tmp_path / "missing" / "file")
     with RecordedLLM(Model(), path) as llm:
         for number in range(100):
-            llm.choose(Question(f"{number}?" * 50, ["a", "b"]))
+            llm.ask(Question(f"{number}?" * 50, ["a", "b"]))
     llm.close()
-    with pytest.raises(AnswerFileError, match="closed"):
-        llm.choose(QUESTION)
+    with pytest.raises(RecordError, match="closed"):
+        llm.ask(QUESTION)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * (path.stat().st_size - 4096))
-    with RecordedLLM(Model(), path) as llm, pytest.raises(AnswerFileError, match="damaged; delete it"):
-        llm.choose(QUESTION)
+    with RecordedLLM(Model(), path) as llm, pytest.raises(RecordError, match="damaged; delete it"):
+        llm.ask(QUESTION)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
 def test_a_full_disk_is_told_and_leaves_whole_rows(path: Path) -> None:
     program = (
         "import resource, sys; from formal_llm import Question, RecordedLLM\n"
-        "from formal_llm.errors import AnswerFileError\n"
+        "from formal_llm.errors import RecordError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
         "llm = RecordedLLM('test:first', sys.argv[1], again=True)\n"
         "for _ in range(100):\n"
         "    try:\n"
-        "        llm.choose(Question('Which?' * 300, ['a', 'b', 'c']))\n"
-        "    except AnswerFileError as error:\n"
+        "        llm.ask(Question('Which?' * 300, ['a', 'b', 'c']))\n"
+        "    except RecordError as error:\n"
         "        print(error)\n"
     )
     told = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True).stdout

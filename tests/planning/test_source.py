@@ -25,7 +25,7 @@ from formal_llm import (
     read_plan_text,
     verify,
 )
-from formal_llm.errors import AutomatonError, UnknownProvider
+from formal_llm.errors import AutomatonError, NotationError, UnknownProvider
 from formal_llm.planning.source import source_of
 
 TEXT = "S -> wash S | dry"
@@ -112,7 +112,7 @@ def test_grammar_and_llm_the_wrong_way_round() -> None:
 
 @pytest.mark.parametrize("wrong", [None, 7, Task("who?"), GRAMMAR])
 def test_nobody_who_could_answer(wrong: object) -> None:
-    with pytest.raises(TypeError, match="an llm is a provider string, a function, or an object with choose"):
+    with pytest.raises(TypeError, match="an llm is a provider string, a function, or an object with answer"):
         Planner(GRAMMAR, llm=wrong)  # type: ignore[arg-type]
 
 
@@ -146,3 +146,21 @@ def test_what_is_no_task_is_told_with_its_class(wrong: object) -> None:
         Task.of(wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="described by a text"):
         Task(Task("twice"))  # type: ignore[arg-type]
+
+
+def test_rules_and_limits_are_given_as_texts_and_a_mapping() -> None:
+    deploy = CFG.from_string('Plan -> Step Plan | Step\nStep -> backup | migrate | scan\nscan "Scan" cost=2')
+    planner = Planner(
+        deploy, "test:random=3", rules=["backup before migrate", "at least 1 migrate"], limits={"scan": 1, "cost": 5}
+    )
+    for plan in planner.plan_all([f"task {number}" for number in range(20)]):
+        word = plan.unwrap().word
+        assert "backup" in word[: word.index("migrate")] and word.count("scan") <= 1
+    with pytest.raises(NotationError, match="bakup"):
+        Planner(deploy, rules=["bakup before migrate"])
+    with pytest.raises(AutomatonError, match=r"scann.*did you mean scan"):
+        Planner(deploy, limits={"scann": 1})
+    with pytest.raises(TypeError, match=r"rules=\['backup before migrate'\]"):
+        Planner(deploy, rules="backup before migrate")
+    with pytest.raises(TypeError, match="whole number"):
+        Planner(deploy, limits={"scan": 1.5})

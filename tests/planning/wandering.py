@@ -44,7 +44,7 @@ def drive(walk: Walk, rng: random.Random) -> Walk:
     llm = RandomLLM(rng.randrange(1 << 30))
     while (question := walk.question) is not None:
         assert len(question.options) > 1
-        walk.answer(llm.choose(question))
+        walk.answer(llm.ask(question))
     return walk
 
 
@@ -57,7 +57,7 @@ def wander(walk: Walk, rng: random.Random, most: int) -> None:
     for _ in range(rng.randrange(most)):
         question = walk.question
         if question is not None:
-            walk.answer(RandomLLM(rng.randrange(99)).choose(question))
+            walk.answer(RandomLLM(rng.randrange(99)).ask(question))
         if rng.random() < 0.3:
             with suppress(WalkError):  # a dead end may have undone the only answer
                 walk.back()

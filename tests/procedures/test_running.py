@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import AuditError, InputError, WritesNoText
-from formal_llm.llms.generation import ToolTurn
+from formal_llm.errors import InputError, RecordError, WritesNoText
+from formal_llm.llms.doubles import TURNS, RandomLLM, ScriptedLLM
 from formal_llm.llms.schemas import is_portable
-from formal_llm.llms.text_doubles import RandomTurnLLM, ScriptedTurnLLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.procedures import (
     MadeCall,
     Procedure,
@@ -194,7 +194,7 @@ def run_natively(turns: list, request: str = "Give me 40 back for order A7.", **
         "find": lambda order: {"total": 95}, "refund": lambda **given: given["amount"], "cancel": lambda order: True
     }  # fmt: skip
     procedure = Procedure.from_string(NATIVE)
-    outcome = run_procedure(procedure, request, ScriptedTurnLLM(turns), tools, native=True, **settings)
+    outcome = run_procedure(procedure, request, ScriptedLLM(texts=turns, can=TURNS), tools, native=True, **settings)
     assert check_evidence(json.dumps(write_evidence(procedure, outcome))) == []
     return outcome
 
@@ -211,11 +211,11 @@ def test_a_model_calls_the_goal_with_values_that_the_user_stated() -> None:
 
 
 def test_a_model_is_offered_goals_with_the_types_of_their_values() -> None:
-    llm = ScriptedTurnLLM(call(("cancel", {"order": "A7"})))
+    llm = ScriptedLLM(texts=call(("cancel", {"order": "A7"})), can=TURNS)
     tools = dict.fromkeys(("find", "refund", "cancel"), lambda **_: True)
     run_procedure(Procedure.from_string(NATIVE), "Cancel A7.", llm, tools, native=True)
     (turn,) = llm.requests
-    assert isinstance(turn, ToolTurn)
+    assert isinstance(turn, TextRequest)
     assert [(offer.name, offer.description) for offer in turn.tools] == [
         ("refund", "Pays back."), ("cancel", "Cancels an order.")
     ]  # fmt: skip
@@ -285,7 +285,7 @@ def test_what_is_known_stays_and_a_native_run_goes_on_from_its_journal(tmp_path:
 def test_a_model_that_calls_at_random_ends_with_checked_evidence(seed: int) -> None:
     procedure = Procedure.from_string(NATIVE)
     words = ("refund", "cancel", "find", "A7", "40", "95")
-    llm = RandomTurnLLM(seed, words, lies=0.5)
+    llm = RandomLLM(seed, can=TURNS, words=words, lies=0.5)
     tools = {"find": lambda order: {"total": 95}, "refund": lambda **_: True, "cancel": lambda order: True}
     outcome = run_procedure(procedure, "Give me 40 back for order A7.", llm, tools, native=True)
     assert check_evidence(json.dumps(write_evidence(procedure, outcome))) == []
@@ -436,10 +436,10 @@ def test_a_run_that_is_cancelled_goes_on_from_its_journal(tmp_path: Path) -> Non
 def test_a_journal_of_another_run_or_a_changed_one_is_refused(tmp_path: Path) -> None:
     journal = tmp_path / "run.log"
     run(Shop(), journal=journal)
-    with pytest.raises(AuditError, match="is of another procedure or request"):
+    with pytest.raises(RecordError, match="is of another procedure or request"):
         run(Shop(), journal=journal, known={**KNOWN, "order": "8"})
     journal.write_text(journal.read_text().replace("12.5", "99.5"))
-    with pytest.raises(AuditError, match="was changed"):
+    with pytest.raises(RecordError, match="was changed"):
         run(Shop(), journal=journal)
 
 

@@ -73,7 +73,7 @@ def test_decisions_of_a_real_pack_are_those_of_rollouts(name: str) -> None:
         asked = []
         while (question := walk.question) is not None:
             asked.append(question.content)
-            walk.answer(planner.llm.choose(question))
+            walk.answer(planner.llm.ask(question))
         assert asked == [decision.question.content for decision in found[walk.word].decisions]
 
 
@@ -168,18 +168,18 @@ def test_nobody_is_told_and_nothing_is_asked() -> None:
 def test_probabilities_sum_to_one_and_are_those_of_the_plans(cfg: CFG, seed: int) -> None:
     planner, episodes = listed(cfg)
     llm = WeightedLLM(seed)
-    found = probabilities_under(episodes, llm.choose)
+    found = probabilities_under(episodes, llm.ask)
     assert math.isclose(sum(found), 1, rel_tol=1e-9)
     for episode, probability in list(zip(episodes, found, strict=True))[:10]:
         walk = planner.start(TASK)
         for decision in episode.decisions:
-            walk.answer(Answer((decision.number,), llm.choose(decision.question).probabilities))
+            walk.answer(Answer((decision.number,), llm.ask(decision.question).probabilities))
         assert walk.plan.log_probability == pytest.approx(math.log(probability))
 
 
 def test_plans_of_one_ambiguous_word_share_its_probability() -> None:
     episodes = enumerate_episodes(Planner(AMBIGUOUS, "test:first"), TASK, 0, 3)
-    assert math.isclose(sum(probabilities_under(episodes, WeightedLLM(0).choose)), 1)
+    assert math.isclose(sum(probabilities_under(episodes, WeightedLLM(0).ask)), 1)
 
 
 # -- a policy that is a table ----------------------------------------------------------------------------------------

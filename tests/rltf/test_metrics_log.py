@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.errors import MissingDependency, ResourceNotFound, ResultsError
+from formal_llm.errors import MissingDependency, RecordError, ResourceNotFound
 from formal_llm.rltf.metrics_log import LOG, LogEntry, RunLog, best_of, read_log
 from tests.strategies import examples
 
@@ -90,13 +90,13 @@ def test_figures_of_numpy_and_torch(tmp_path: Path) -> None:
 def test_a_folder_with_a_log_is_not_written_over(tmp_path: Path) -> None:
     run(tmp_path, 2)
     before = (tmp_path / LOG).read_bytes()
-    with pytest.raises(ResultsError, match="resume that run"):
+    with pytest.raises(RecordError, match="resume that run"):
         RunLog(tmp_path)
     assert (tmp_path / LOG).read_bytes() == before
 
 
 def test_there_is_nothing_to_resume(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="no log of a run to resume"):
+    with pytest.raises(RecordError, match="no log of a run to resume"):
         RunLog(tmp_path, resume=3)
     with pytest.raises(ResourceNotFound):
         read_log(tmp_path / "other")
@@ -105,7 +105,7 @@ def test_there_is_nothing_to_resume(tmp_path: Path) -> None:
 def test_two_runs_in_one_folder(tmp_path: Path) -> None:
     with RunLog(tmp_path) as log:
         log.update(1, {})
-        with pytest.raises(ResultsError, match="another run is writing"):
+        with pytest.raises(RecordError, match="another run is writing"):
             RunLog(tmp_path, resume=0)
         log.update(2, {})
     assert kinds(tmp_path) == [("run", 0), ("update", 1), ("update", 2)]
@@ -114,7 +114,7 @@ def test_two_runs_in_one_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ResultsError, match="cannot be written"):
+    with pytest.raises(RecordError, match="cannot be written"):
         RunLog(tmp_path / "file" / "run")
 
 
@@ -128,7 +128,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 def test_what_is_no_log_is_left_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / LOG).write_text(text)
     for open_it in (lambda: RunLog(tmp_path), lambda: RunLog(tmp_path, resume=0), lambda: read_log(tmp_path)):
-        with pytest.raises(ResultsError, match=r"no log of a run|not a line of a run's log"):
+        with pytest.raises(RecordError, match=r"no log of a run|not a line of a run's log"):
             open_it()
     assert (tmp_path / LOG).read_text() == text
 
@@ -146,7 +146,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     run(tmp_path, 1)
     path = tmp_path / LOG
     path.write_text(path.read_text() + line + "\n" + '{"kind": "end", "step": 1, "elapsed": 0}\n')
-    with pytest.raises(ResultsError, match=f"{LOG}:5: this is not a line"):
+    with pytest.raises(RecordError, match=f"{LOG}:5: this is not a line"):
         read_log(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_lines_to_drop_in_the_middle(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], lines[-1], *lines[2:-1]]))
     with RunLog(tmp_path, resume=3) as log:
-        with pytest.raises(ResultsError, match="another run"):
+        with pytest.raises(RecordError, match="another run"):
             RunLog(tmp_path, resume=3)  # the file that took the place of the other is locked as well
         log.update(4, {"a": 1})
     assert [entry.figures for entry in read_log(tmp_path) if entry.step == 4] == [{"a": 1.0}]
@@ -224,7 +224,7 @@ def test_cut_off_anywhere_a_log_is_resumed_with_its_whole_lines(
     whole = text[:cut].count(b"\n")
     assert len(read_log(folder)) == whole
     if not whole:
-        with pytest.raises(ResultsError, match="no log of a run to resume"):
+        with pytest.raises(RecordError, match="no log of a run to resume"):
             RunLog(folder, resume=0)
         RunLog(folder).close()  # a run that had not begun begins anew
         assert kinds(folder) == [("run", 0)]

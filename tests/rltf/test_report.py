@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from formal_llm.errors import ResourceNotFound, ResultsError
+from formal_llm.errors import RecordError, ResourceNotFound
 from formal_llm.rltf.metrics_log import LOG, RunLog, read_log
 from formal_llm.rltf.report import LoggedRun, write_report
 from formal_llm.rltf.run_view import RunView, format_duration, format_seconds
@@ -183,12 +183,12 @@ def test_folders_without_a_report(tmp_path: Path) -> None:
     with pytest.raises(ResourceNotFound):
         write_report(tmp_path)
     (tmp_path / LOG).write_text(json.dumps({"kind": "dance"}) + "\n")
-    with pytest.raises(ResultsError):
+    with pytest.raises(RecordError):
         write_report(tmp_path)
     other = tmp_path / "other"
     train(other)
     (other / "report.md").mkdir()
-    with pytest.raises(ResultsError, match="cannot be written"):
+    with pytest.raises(RecordError, match="cannot be written"):
         write_report(other)
 
 

@@ -96,7 +96,7 @@ def test_what_is_no_finite_number_is_an_error_that_names_task_and_plan(given: An
     assert isinstance(caught.value, FormalLLMError)
     assert isinstance(caught.value, ValueError)
     assert not isinstance(caught.value, ExecutionError)
-    assert (caught.value.task, caught.value.word, caught.value.file) == (TASK.description, PLAN.word, "")
+    assert (caught.value.task, caught.value.word) == (TASK.description, PLAN.word)
 
 
 @pytest.mark.parametrize("error", [KeyError("no such thing"), TimeoutError(), SyntaxError("x"), ZeroDivisionError()])
@@ -118,7 +118,7 @@ def test_what_is_raised_on_purpose_goes_through_with_a_note(error: Exception) ->
     with pytest.raises(type(error)) as caught:
         reward_of(broken).judge(TASK, PLAN)
     assert caught.value is error
-    assert "merge sharpen picture picture" in error.__notes__[0]
+    assert "picture / picture / sharpen / merge" in error.__notes__[0]
     assert TASK.description in error.__notes__[0]
 
 

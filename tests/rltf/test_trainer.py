@@ -19,7 +19,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 
 from formal_llm import Limits, Planner, Task
-from formal_llm.errors import ResultsError, RewardError, TrainingError
+from formal_llm.errors import RecordError, RewardError, TrainingError
 from formal_llm.planning import Plan
 from formal_llm.rltf.advantages import ADVANTAGES
 from formal_llm.rltf.distributed import Processes, world
@@ -281,7 +281,7 @@ def test_memory_that_runs_out_in_an_evaluation_is_told_too(tmp_path: Path, monke
 def test_a_folder_with_another_run_is_refused(tmp_path: Path) -> None:
     runs.small_trainer(tmp_path, updates=2).run()
     log = (tmp_path / "log.jsonl").read_bytes()
-    with pytest.raises(ResultsError):
+    with pytest.raises(RecordError):
         runs.small_trainer(tmp_path, updates=2).run()
     with pytest.raises(TrainingError, match=r"other settings.*samples was 4, now 5"):
         runs.small_trainer(tmp_path, samples=5).run(resume=True)

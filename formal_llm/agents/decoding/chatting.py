@@ -1,4 +1,4 @@
-"""Writing with a model that only chats: it writes on until the environment is due, and is corrected by messages.
+"""TextRequest with a model that only chats: it writes on until the environment is due, and is corrected by messages.
 
 The method is that of :mod:`formal_llm.agents.decoding.continuing`: generate, validate, correct. What differs is how the
 model is asked. It reads the run as a chat, in which its own texts are messages of the assistant, and those of the user
@@ -26,9 +26,8 @@ from formal_llm.agents.decoding.writer import (
     WriterRun,
 )
 from formal_llm.errors import WritesNoText, WritingError
-from formal_llm.llms.generation import CUT_OFF, Generated, TextLLM, Writing
-from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Message
+from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.text_request import CUT_OFF, TextRequest
 
 #: The maximum number of stops that all hosted models accept.
 _MOST_STOPS = 4
@@ -43,10 +42,10 @@ class ChattingWriter(MarkedWriter):
         WritesNoText: the model does not choose; or it writes no text, when one is needed.
     """
 
-    needs = LLM
+    needs = "choose"
 
     def _get_run_type(self) -> type[WriterRun]:
-        return _ChattingRun if isinstance(self.llm, TextLLM) else _ChoosingRun
+        return _ChattingRun if "write" in self.llm.can else _ChoosingRun
 
 
 class _ChattingRun(ContinuingRun):
@@ -69,7 +68,7 @@ class _ChattingRun(ContinuingRun):
         first, self.retried = self.retried != place, place
         return first
 
-    def _is_unfinished(self, made: Generated) -> bool:
+    def _is_unfinished(self, made: Answer) -> bool:
         self.written = bool(made.text.strip())
         if made.stopped == CUT_OFF and not made.text.strip():
             self.growth *= 2
@@ -116,12 +115,12 @@ class _ChattingRun(ContinuingRun):
     def _get_room(self) -> int:
         return (self.bounds.turn_tokens + self.bounds.thinking_tokens) * self.growth
 
-    def _build_request(self) -> Writing:
+    def _build_request(self) -> TextRequest:
         world = sorted(marker for name in self.until if (marker := self.markers.marker(name)))
         schema = None
         if self.rejected is not None and isinstance(self.content, Validated):
             schema = self.content.schema
-        request = Writing(
+        request = TextRequest(
             self._build_chat(),
             max_tokens=self._get_room(),
             stop=() if schema is not None else world[:_MOST_STOPS],

@@ -1,4 +1,4 @@
-"""Writing with a model that continues a text: what it writes is cut where it leaves the rules, and it continues.
+"""TextRequest with a model that continues a text: what it writes is cut where it leaves the rules, and it continues.
 
 The method of Crouse et al. (arXiv 2310.08535, version of 2024, section 2.2): generate to a stop marker, or a chunk;
 split at the markers; step the monitor; cut at the first marker that is not legal; append the longest common prefix of
@@ -38,8 +38,8 @@ from formal_llm.agents.decoding.writer import (
 from formal_llm.agents.markers import Piece, Splitter
 from formal_llm.agents.transcript import Correction, Segment
 from formal_llm.errors import InvalidAnswer, WritingError
-from formal_llm.llms.generation import FILTERED, REFUSED, ContinuingLLM, Generated, Writing
-from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer
+from formal_llm.llms.text_request import FILTERED, REFUSED, TextRequest
 from formal_llm.llms.usage import TokenUsage
 
 #: The least temperature at which a text is written again, since the most probable one is known to be wrong.
@@ -178,7 +178,7 @@ class ContinuingRun(WriterRun):
         """Whether what is put there now helps the model more than what is there already."""
         return self.prefix is None or len(following.prefix) > len(self.prefix)
 
-    def _is_unfinished(self, made: Generated) -> bool:
+    def _is_unfinished(self, made: Answer) -> bool:
         """Whether the model was stopped in the middle, so that it has to be asked to continue."""
         return made.ended is None and bool(made.text)
 
@@ -230,7 +230,7 @@ class ContinuingRun(WriterRun):
         if not self.cut:
             yield from self._handle_model_end()
 
-    def _build_request(self) -> Writing:
+    def _build_request(self) -> TextRequest:
         so_far = self.writer.instructions + self.transcript.to_text(self.markers)
         most, stop = (
             self.bounds.get_state_tokens(None) - self.tokens,
@@ -241,7 +241,7 @@ class ContinuingRun(WriterRun):
             most = self._get_token_limit() - self.tokens
             if not self._find_next_states().states:  # whatever comes next ends it
                 stop = [*self.markers.states]
-        return Writing(
+        return TextRequest(
             so_far + self.raw + self.splitter.held,
             max_tokens=min(self.bounds.chunk_tokens, most),
             stop=sorted(one for one in stop if one),
@@ -345,7 +345,7 @@ class ContinuingRun(WriterRun):
             yield from self._insert_marker_prefix(written, reason)
             return
         marker = None
-        if isinstance(self.writer.llm, LLM):
+        if "choose" in self.writer.llm.can:
             so_far = self.transcript.to_text(self.markers)
             ends = (self.writer.phrases.end,) if following.may_end else ()
             place = yield from self._choose_option(so_far, self.writer.phrases.next, (*following.markers, *ends))
@@ -372,7 +372,7 @@ class ContinuingRun(WriterRun):
         put, corrected, place = "", self.corrected + 1, None
         if isinstance(self.content, OneOf):
             legal, marker = self.content.texts, self.markers.marker(self.state) or ""
-            if isinstance(self.writer.llm, LLM):
+            if "choose" in self.writer.llm.can:
                 so_far, asked = self.transcript.to_text(self.markers) + marker, self.writer.phrases.among
                 place = yield from self._choose_option(so_far, asked.replace("{marker}", marker), legal)
             begun = max((find_common_prefix((text, one)) for one in legal), key=len)
@@ -415,7 +415,7 @@ class ContinuingWriter(MarkedWriter):
         WritesNoText: the model does not continue a text.
     """
 
-    needs = ContinuingLLM
+    needs = "continue"
 
     def _get_run_type(self) -> type[WriterRun]:
         return ContinuingRun

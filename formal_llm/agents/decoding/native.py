@@ -1,4 +1,4 @@
-"""Writing with a model that calls tools by its provider's own means: a turn of the model is several states at once.
+"""TextRequest with a model that calls tools by its provider's own means: a turn of the model is several states at once.
 
 At each turn the model is offered the tools that may be called now, and must call one where the rules owe a call. It
 answers with a text, calls, or both. This becomes the shortest sequence of states that the rules allow: each call an
@@ -34,9 +34,9 @@ from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.authored.tables import Items, Keys, problems
 from formal_llm.automata import Behaviour
 from formal_llm.errors import WritingError
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Generated, ToolCallingLLM, ToolOffer, ToolTurn
 from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import CallRequest, Message, ToolMessage
+from formal_llm.llms.question import Answer, CallRequest, Message
+from formal_llm.llms.text_request import CUT_OFF, FILTERED, REFUSED, TextRequest, ToolOffer
 from formal_llm.planning.json_data import JSON
 
 #: The maximum number of positions that are visited in the search for the states of a turn.
@@ -104,7 +104,7 @@ class NativeWriter(MarkedWriter):
         WritesNoText: the model calls no tools.
     """
 
-    needs = ToolCallingLLM
+    needs = "call"
     ability = "call tools"
 
     def __init__(
@@ -318,7 +318,7 @@ class _NativeRun(WriterRun):
             self.refused = (*self.refused, *self._build_refusal(text, calls, problem))
         raise WritingError(f"{1 + self.bounds.corrections} turns could not be used: {problem}")
 
-    def _read_output(self, made: Generated) -> Going[WriterEvent | Step, tuple[str, tuple[CallRequest, ...]]]:
+    def _read_output(self, made: Answer) -> Going[WriterEvent | Step, tuple[str, tuple[CallRequest, ...]]]:
         """The text and the calls of a turn; the arguments of the tool for the answer are its text."""
         output = self.writer.output
         given = [call for call in made.calls if output is not None and call.name == output.name]
@@ -330,15 +330,15 @@ class _NativeRun(WriterRun):
             yield Correction(len(self.transcript), given[0].name, tuple(call.name for call in calls), "", reason)
         return made.text.strip(), calls
 
-    def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[WriterEvent | Step, Generated | None]:
+    def _request_turn(self, offered: Sequence[str], *, must_call: bool) -> Going[WriterEvent | Step, Answer | None]:
         """What the model writes; None if it was cut off or broke off, and is to be asked for again."""
         self._count_request("")
         room = (self.bounds.turn_tokens + self.bounds.thinking_tokens) * self.growth
         tools = [self.writer.tools[name] for name in offered]
         output = self.writer.output if not must_call else None
-        turn = ToolTurn(
+        turn = TextRequest(
             self._build_chat(),
-            tools if output is None else [*tools, output],
+            tools=tools if output is None else [*tools, output],
             must_call=must_call or output is not None,
             max_tokens=room,
             temperature=self.writer.temperature,
@@ -411,7 +411,7 @@ class _NativeRun(WriterRun):
         if not calls:
             return [Message("user", f"{self.markers.marker(segment.state)} {segment.text}")]
         texts = [*[_WITH_LAST] * (len(calls) - 1), segment.text]
-        return [ToolMessage("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
+        return [Message("tool", text, answers=call.id) for call, text in zip(calls, texts, strict=True)]
 
     def _build_refusal(self, text: str, calls: Sequence[CallRequest], problem: str) -> list[Message]:
         """The messages that show a turn that could not be used, and why."""
@@ -420,11 +420,11 @@ class _NativeRun(WriterRun):
             call._replace(id=f"refused_{number}_{place}", arguments=call.arguments or "{}")
             for place, call in enumerate(calls)
         )
-        earlier = [ToolMessage("assistant", text, renamed)] if text or renamed else []
+        earlier = [Message("assistant", text, renamed)] if text or renamed else []
         if renamed:
             return [
                 *earlier,
-                *(ToolMessage("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed),
+                *(Message("tool", f"Not carried out: {problem}", answers=call.id) for call in renamed),
             ]
         return [*earlier, Message("user", f"This could not be used: {problem}")]
 
@@ -448,4 +448,4 @@ class _NativeRun(WriterRun):
 
 
 def _close_turn(texts: Sequence[str], calls: Sequence[CallRequest]) -> list[Message]:
-    return [ToolMessage("assistant", "\n".join(texts), calls)] if texts or calls else []
+    return [Message("assistant", "\n".join(texts), tuple(calls))] if texts or calls else []

@@ -1,4 +1,4 @@
-"""Writing sans I/O: requests go out, answers come in, and one driver waits while another awaits.
+"""TextRequest sans I/O: requests go out, answers come in, and one driver waits while another awaits.
 
 The *steps* of a writer, or of a whole run, are a generator. Events come out, and so do requests::
 
@@ -18,23 +18,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
-from formal_llm.llms.awaited import AsyncStream, astreamed_by
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import (
-    CUT_OFF,
-    ContinuingLLM,
-    Generated,
-    Stream,
-    TextLLM,
-    ToolCallingLLM,
-    Writing,
-    as_generated,
-    estimate_usage,
-)
-from formal_llm.llms.llm import LLM, aanswered, answered
-from formal_llm.llms.question import Question
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import CUT_OFF, Stream, TextRequest, estimate_usage
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -45,7 +34,7 @@ R = TypeVar("R")
 class Telling:
     """A text that is to come piece by piece."""
 
-    asked: Writing
+    asked: TextRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +65,6 @@ Going: TypeAlias = Generator[T, Any, R]
 Steps: TypeAlias = Going[T | Step, None]
 #: What is asked for on the way to a result.
 Asks: TypeAlias = Going[Step, R]
-#: Whom steps may ask.
-Model: TypeAlias = LLM | TextLLM | ContinuingLLM | ToolCallingLLM
 
 
 class IncomingText:
@@ -91,14 +78,14 @@ class IncomingText:
         made: the whole; None before.
     """
 
-    def __init__(self, asked: Writing, *, streaming: bool) -> None:
+    def __init__(self, asked: TextRequest, *, streaming: bool) -> None:
         self._asked, self._streaming, self._begun = asked, streaming, False
         self.text = ""
-        self.made: Generated | None = None
+        self.made: Answer | None = None
 
     @property
     def stopped(self) -> str:
-        """Why the whole is not whole, see :class:`~formal_llm.llms.generation.Generated`; empty before it has come."""
+        """Why the whole is not whole, see :class:`~formal_llm.llms.Answer`; empty before it has come."""
         return "" if self.made is None else self.made.stopped
 
     def read_next(self) -> Asks[str]:
@@ -106,28 +93,29 @@ class IncomingText:
         if self.made is not None:
             return ""
         if not self._streaming:
-            answer = yield self._asked
-            self.made = as_generated(answer)
-            self.text = self.made.text
+            answer: Answer = yield self._asked
+            self.made = answer
+            self.text = answer.text
             return self.text
         came = yield MORE if self._begun else Telling(self._asked)
         self._begun = True
-        if came is None or isinstance(came, Generated):
-            self.made = came or Generated(self.text, TokenUsage(1))
+        if came is None or isinstance(came, Answer):
+            self.made = came or Answer((), text=self.text, usage=TokenUsage(1))
             return ""
         self.text += came
         return str(came)
 
-    def close(self) -> Asks[Generated]:
+    def close(self) -> Asks[Answer]:
         """The whole; what is streamed is closed where it is not read to its end, and its usage is estimated."""
         if self.made is None:
             yield ENOUGH
-            self.made = Generated(self.text, estimate_usage(self._asked, self.text))
+            self.made = Answer((), text=self.text, usage=estimate_usage(self._asked, self.text))
         return self.made
 
-    def give_up(self) -> Generated:
+    def give_up(self) -> Answer:
         """What has come of a stream that broke off, with its usage estimated."""
-        self.made = Generated(self.text, estimate_usage(self._asked, self.text), stopped=CUT_OFF)
+        usage = estimate_usage(self._asked, self.text)
+        self.made = Answer((), text=self.text, usage=usage, stopped=CUT_OFF)
         return self.made
 
 
@@ -148,9 +136,8 @@ def relay_steps(steps: Going[T, R], take: Callable[[T], bool]) -> Going[T, R]:
                 came = error
 
 
-def driven(steps: Steps[T], model: Model) -> Generator[T]:
+def driven(steps: Steps[T], llm: LLM) -> Generator[T]:
     """The events of steps, while a model answers."""
-    llm = cast("LLM", model)  # one that only writes is asked for texts alone
     came: object = None
     coming: Stream | None = None
     with closing(steps), ExitStack() as streams:
@@ -163,9 +150,9 @@ def driven(steps: Steps[T], model: Model) -> Generator[T]:
             try:
                 match step:
                     case Question():
-                        came = answered(llm, step)
+                        came = llm.ask(step)
                     case Telling(asked):
-                        coming = streams.enter_context(closing(asked.streamed_by(llm)))
+                        coming = streams.enter_context(closing(llm.stream(asked)))
                         came = next(coming, None)
                     case Wish.MORE:
                         assert coming is not None
@@ -181,13 +168,12 @@ def driven(steps: Steps[T], model: Model) -> Generator[T]:
                 yield step
 
 
-async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
+async def adriven(steps: Steps[T], llm: LLM) -> AsyncGenerator[T]:
     """As :func:`driven`, without blocking the event loop: a model is awaited where it can be, else in threads."""
-    llm = cast("LLM", model)  # as above
     import asyncio  # half of what importing this library would take, and most never need it
 
     came: object = None
-    coming: AsyncStream | None = None
+    coming: AsyncGenerator[str | Answer] | None = None
     async with AsyncExitStack() as streams:
         streams.enter_context(closing(steps))
         while True:
@@ -199,9 +185,9 @@ async def adriven(steps: Steps[T], model: Model) -> AsyncGenerator[T]:
             try:
                 match step:
                     case Question():
-                        came = await aanswered(llm, step)
+                        came = await llm.aask(step)
                     case Telling(asked):
-                        coming = await streams.enter_async_context(aclosing(astreamed_by(asked, llm)))
+                        coming = await streams.enter_async_context(aclosing(llm.astream(asked)))
                         came = await anext(coming, None)
                     case Wish.MORE:
                         assert coming is not None

@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from formal_llm.agents.decoding.contents import Content, FreeText
-from formal_llm.agents.decoding.steps import Going, IncomingText, Model, Step, Steps, adriven, driven, relay_steps
+from formal_llm.agents.decoding.steps import Going, IncomingText, Step, Steps, adriven, driven, relay_steps
 from formal_llm.agents.markers import Markers
 from formal_llm.agents.monitor import Monitor
 from formal_llm.agents.transcript import Correction, Segment, Transcript
 from formal_llm.automata import Behaviour
 from formal_llm.errors import AutomatonError, ProviderError, WritesNoText, WritingError
-from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import asking
+from formal_llm.llms.llm import LLM, asking
 from formal_llm.llms.question import Message, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.usage import Usage
@@ -92,7 +92,7 @@ GOES_ON = "…"
 class Writer(ABC):
     """Has a model write the states of an agent."""
 
-    llm: Model
+    llm: LLM
 
     def save(self) -> dict[str, JSON]:
         """Return what the writer knows beyond the transcript, as JSON data, for a run that pauses."""
@@ -330,13 +330,13 @@ class MarkedWriter(Writer):
         WritesNoText: the model does not write as it has to.
     """
 
-    #: The protocol of the model, and what it has to be able to do.
-    needs: ClassVar[type]
+    #: The kind of requests that the model has to answer, and what it is to do by them.
+    needs: ClassVar[str]
     ability: ClassVar[str] = "write as an agent"
 
     def __init__(
         self,
-        llm: Model,
+        llm: LLM,
         markers: Markers | Behaviour,
         instructions: str = "",
         *,
@@ -345,7 +345,7 @@ class MarkedWriter(Writer):
         temperature: float = 0.0,
         streaming: bool = False,
     ) -> None:
-        if not isinstance(llm, self.needs):
+        if self.needs not in llm.can:
             raise WritesNoText(llm, self.ability)
         self.llm = llm
         markers = Markers.of(markers) if isinstance(markers, Behaviour) else markers
@@ -439,7 +439,7 @@ class WriterRun(ABC):
         if self._requests > self.bounds.requests:
             raise self.bounds.make_request_error(state)
 
-    def _open_text(self, asked: Writing) -> IncomingText:
+    def _open_text(self, asked: TextRequest) -> IncomingText:
         return IncomingText(asked, streaming=self.writer.streaming)
 
     def _read_piece(self, coming: IncomingText, state: str) -> Going[WriterEvent | Step, str | None]:

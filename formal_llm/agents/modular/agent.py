@@ -29,19 +29,19 @@ from formal_llm.agents.modular.setup import Setup, Sizes, build_monitor, index_m
 from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import NoValidPlan, WritesNoText
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import ObjectLLM, TextLLM
-from formal_llm.llms.llm import resolve
-from formal_llm.llms.objects import ObjectFunction, Writer
-from formal_llm.llms.question import Message
-from formal_llm.llms.schemas import Schema
-from formal_llm.llms.text_doubles import RandomObjectLLM
+from formal_llm.llms.doubles import FunctionLLM, RandomLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.providers import resolve
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.calling import Caller, CallLimits
 from formal_llm.tools.tool import Tool
 
 #: A provider string, a model that writes, or a function of the chat and the schema.
-WriterLike: TypeAlias = "str | Writer | Callable[[tuple[Message, ...], Schema], Mapping[str, object] | str]"
+#: The words of random objects.
+_WORDS = ("so", "then", "42", "1 + 2", "Rhine")
+#: A provider string, a model, or a function of the request: it has ``messages`` and a ``schema``.
+WriterLike: TypeAlias = "str | LLM | Callable[[TextRequest], Mapping[str, object] | str]"
 
 
 class ModularAgent(RunnableAgent):
@@ -133,7 +133,7 @@ class ModularAgent(RunnableAgent):
         Raises:
             InvalidAnswer: what a model wrote cannot be used, twice in a row.
             AgentStopped: requests or tokens are used up; with its journal the run can continue.
-            ResultsError: the journal is another run's, or damaged, or cannot be written.
+            RecordError: the journal is another run's, or damaged, or cannot be written.
             NoValidPlan: as of the agent, for this budget.
             ProviderError: a model could not be asked.
         """
@@ -196,7 +196,7 @@ class ModularAgent(RunnableAgent):
         }  # fmt: skip
 
 
-def resolve_writer(llm: WriterLike) -> Writer:
+def resolve_writer(llm: WriterLike) -> LLM:
     """The model that a provider string, a function or an object stands for, as one that writes objects or text.
 
     Chance (``test:random``) writes random objects.
@@ -205,13 +205,13 @@ def resolve_writer(llm: WriterLike) -> Writer:
         UnknownProvider: the string names no provider.
         WritesNoText: it writes nothing.
     """
-    found: object = resolve(llm) if isinstance(llm, str) else llm
-    if isinstance(found, RandomLLM):
-        return RandomObjectLLM(found.draw_seed())
-    if isinstance(found, (ObjectLLM, TextLLM)):
+    if callable(llm) and not isinstance(llm, LLM) and not hasattr(llm, "answer"):
+        return FunctionLLM(llm, can={"object"}, name="function")
+    found = resolve(llm)
+    if isinstance(found, RandomLLM) and found.can == LLM.can:
+        return RandomLLM(found.draw_seed(), can={"object"}, words=_WORDS)
+    if {"object", "write"} & {*found.can}:
         return found
-    if callable(found):
-        return ObjectFunction(found)
     raise WritesNoText(found, "plan or call tools")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from formal_llm.authored.tables import AlternativeShape, Keys, NamedEntries, problems
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_line
 from formal_llm.planning.json_data import JSON
 
@@ -41,7 +41,7 @@ class RunJournal:
         request: the request, for those who read the file.
 
     Raises:
-        ResultsError: the file is another run's, is damaged, cannot be written, or somebody is writing to it.
+        RecordError: the file is another run's, is damaged, cannot be written, or somebody is writing to it.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, run: JSON, request: str) -> None:
@@ -60,9 +60,10 @@ class RunJournal:
             if not rows:
                 self._write_row({"format": _FORMAT, "run": key, "request": request})
             elif rows[0]["run"] != key:
-                raise ResultsError(
-                    f"{self.path}: this is the journal of another run (of the request {rows[0]['request'][:200]!r}); "
-                    "request, memory, tools, rules and the budget of steps must be the same, or name another file"
+                raise RecordError(
+                    f"this is the journal of another run (of the request {rows[0]['request'][:200]!r}); "
+                    "request, memory, tools, rules and the budget of steps must be the same, or name another file",
+                    file=str(self.path),
                 )
             self._left = [row for row in rows[1:] if row["what"] != _VAIN]
             self.vain = [row["gave"] for row in rows[1:] if row["what"] == _VAIN]
@@ -82,9 +83,11 @@ class RunJournal:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise ResultsError(f"{self.path}:{number}: this line of the journal is no JSON: {error}") from None
+                raise RecordError(
+                    f"this line of the journal is no JSON: {error}", file=str(self.path), line=number
+                ) from None
             for found in problems(row, _ROW if rows else _HEAD):
-                raise ResultsError(f"{self.path}:{number}: this is no line of a journal: {found.problem}")
+                raise RecordError(f"this is no line of a journal: {found.problem}", file=str(self.path), line=number)
             rows.append(row)
         return rows
 
@@ -105,16 +108,18 @@ class RunJournal:
             asked: what is asked, as JSON data: it must be the same as when it was written down.
 
         Raises:
-            ResultsError: something else was asked at this place.
+            RecordError: something else was asked at this place.
         """
         if not self.is_replaying:
             return None
         row = self._left[self._next]
         self._next += 1
         if (row["what"], row["asked"]) != (what, _hash_data(asked)):
-            raise ResultsError(
-                f"{self.path}:{self._next + 1}: here {row['what']} was asked something else than {what} is now; "
-                "the journal was changed, or the agent was: name another file"
+            raise RecordError(
+                f"here {row['what']} was asked something else than {what} is now; "
+                "the journal was changed, or the agent was: name another file",
+                file=str(self.path),
+                line=self._next + 1,
             )
         gave: Given = row["gave"]
         return gave
@@ -123,7 +128,7 @@ class RunJournal:
         """Write an answer down.
 
         Raises:
-            ResultsError: it cannot be written.
+            RecordError: it cannot be written.
         """
         self._write_row({"what": what, "asked": _hash_data(asked), "gave": gave})
         return gave

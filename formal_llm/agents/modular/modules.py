@@ -16,7 +16,7 @@ from typing import TextIO
 
 from formal_llm.agents.tools.corpus import Corpus
 from formal_llm.agents.tools.toolkit import calculate as _calculate
-from formal_llm.errors.visible import visible
+from formal_llm.errors import visible
 from formal_llm.tools.isolated import isolated
 from formal_llm.tools.tool import Tool, tool
 

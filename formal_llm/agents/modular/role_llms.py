@@ -2,69 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from typing import Any
 
 from formal_llm.agents.modular.run import Role
 from formal_llm.errors import WritesNoText
-from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import AsyncLLM, aanswered
-from formal_llm.llms.objects import Writer, written
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import TextRequest
+from formal_llm.llms.wrappers import Step, Wrapper
 
 
-class RoleRequest(Writing):
-    """A request for a text of the model that has a role.
-
-    Args:
-        role: whose it is.
-    """
-
-    __slots__ = ("role",)
-
-    def __init__(self, asked: Writing, role: Role) -> None:
-        super().__init__(
-            asked.messages, max_tokens=asked.max_tokens, stop=asked.stop, temperature=asked.temperature,
-            schema=asked.schema, task=asked.task, walk=asked.walk,
-        )  # fmt: skip
-        self.role: Role = role
-
-    @property
-    def content(self) -> dict[str, object]:
-        """What the writer is shown, and who it is, as JSON data."""
-        return {**super().content, "role": self.role}
-
-
-class RoleLLMs:
+class RoleLLMs(Wrapper):
     """The models of an agent, by their roles: each is asked what is for it."""
 
-    takes_text = True
-
-    def __init__(self, llms: Mapping[Role, Writer]) -> None:
+    def __init__(self, llms: Mapping[Role, LLM]) -> None:
         self._llms = dict(llms)
-        names = {role: getattr(llm, "name", type(llm).__name__) for role, llm in self._llms.items()}
-        self.name = ", ".join(dict.fromkeys(map(str, names.values())))
-        known = {role: getattr(llm, "identity", None) or names[role] for role, llm in self._llms.items()}
-        #: What its answers depend on.
-        self.identity: dict[str, object] = {"llm": self.name, "roles": known}
-        if any(isinstance(llm, AsyncLLM) for llm in self._llms.values()):
-            self.achoose, self.aclose = self._choose_async, self._close_async
+        distinct = list(dict.fromkeys(self._llms.values()))
+        super().__init__(distinct[0])
+        names = {role: llm.name or type(llm).__name__ for role, llm in self._llms.items()}
+        self.name = ", ".join(dict.fromkeys(names.values()))
+        known = {role: llm.identity or names[role] for role, llm in self._llms.items()}
+        self.identity = {"llm": self.name, "roles": known}
+        self.at_once = max(llm.at_once for llm in distinct)
+        self.blocks = all(llm.blocks for llm in distinct)
 
-    def choose(self, question: Question) -> Answer:
-        """What the model writes whose request it is."""
-        asked, llm = self._find_llm(question)
-        return written(llm, asked)
-
-    async def _choose_async(self, question: Question) -> Answer:
-        asked, llm = self._find_llm(question)
-        answer: Answer = await aanswered(llm, asked)  # type: ignore[arg-type]  # it is asked for texts alone
-        return answer
-
-    async def _close_async(self) -> None:
-        for llm in dict.fromkeys(self._llms.values()):
-            if isinstance(llm, AsyncLLM):
-                await llm.aclose()
-
-    def _find_llm(self, question: Question) -> tuple[RoleRequest, Writer]:
-        if not isinstance(question, RoleRequest):
+    def around(self, request: Question) -> Generator[Step, Any, Answer]:
+        """Ask the model whose request it is."""
+        if not isinstance(request, TextRequest) or request.role not in self._llms:
             raise WritesNoText(self, "choose")
-        return question, self._llms[question.role]
+        return (yield self._llms[request.role], request)  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from formal_llm.agents.decoding.steps import Step as Doing
 from formal_llm.agents.modular.binding import Call
 from formal_llm.agents.modular.journal import Given, RunJournal
 from formal_llm.agents.modular.modules import Module
-from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
+from formal_llm.agents.modular.role_llms import RoleLLMs
 from formal_llm.agents.modular.run import Decision, ModularRun, Progress, ProgressEvent, Role, RunBudget
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, Step, mark_lines, shorten_text
 from formal_llm.agents.modular.setup import Setup
@@ -32,14 +32,13 @@ from formal_llm.errors import (
     InvalidAnswer,
     LLMError,
     NotAllowed,
-    ResultsError,
+    RecordError,
     ToolError,
 )
-from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import GeneratedObject, ObjectLLM
-from formal_llm.llms.objects import Check, object_steps
-from formal_llm.llms.question import Answer, Message
+from formal_llm.llms.objects import Check, WrittenObject, object_steps
+from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import Schema, closed, problem_in
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.json_data import JSON
 from formal_llm.tools.kinds import TEXT, Value
@@ -234,7 +233,9 @@ class ModularRunner:
                 return Value(kind, kind.accept(gave["text"]))
             return Value(kind, kind.read(base64.b64decode(gave["data"], validate=True)))
         except (KeyError, TypeError, binascii.Error, InputError) as error:
-            raise ResultsError(f"{self.journal.path}: what {call.tool.name} gave cannot be read: {error}") from None
+            raise RecordError(
+                f"what {call.tool.name} gave cannot be read: {error}", file=str(self.journal.path)
+            ) from None
 
     def _record_step(self, step: Step) -> None:
         self.now = replace(self.now, scratchpad=self.now.scratchpad.plus(step))
@@ -308,33 +309,26 @@ class ModularRunner:
         schema: Schema,
         check: Check | None,
         again: Callable[[InvalidAnswer], None],
-    ) -> Generator[Doing, Any, GeneratedObject]:
+    ) -> Generator[Doing, Any, WrittenObject]:
         """What a model writes, asked for once more where it cannot be used; each request names its role."""
-        held, most = isinstance(self.setup.llms[role], ObjectLLM), self.setup.sizes.max_tokens
-        steps = object_steps(messages, schema, held=held, max_tokens=most, check=check, before_again=again)
-        came: Answer | Exception | None = None
-        while True:
-            try:
-                asked = resumed(steps, came)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]  # the value of a generator's return
-            try:
-                came = yield RoleRequest(asked, role)
-            except Exception as error:
-                came = error
+        request = TextRequest(messages, max_tokens=self.setup.sizes.max_tokens, schema=schema, role=role)
+        return (yield from object_steps(request, check=check, before_again=again))
 
     def _read_answer(
         self, role: Role, gave: Given, schema: Schema, check: Check | None, may_fail: bool, replayed: bool
     ) -> tuple[dict[str, object], str]:
         try:
-            value, text, usage = dict(gave["value"]), str(gave["text"]), self._read_usage(gave)
+            value, text = dict(gave["value"]), str(gave["text"])
             corrections = [(str(one["problem"]), str(one["written"])) for one in gave["corrections"]]
         except (KeyError, TypeError, ValueError) as error:
-            raise ResultsError(f"{self.journal.path}: an answer of the {role} cannot be read: {error!r}") from None
+            raise RecordError(
+                f"an answer of the {role} cannot be read: {error!r}", file=str(self.journal.path)
+            ) from None
+        usage = self._read_usage(gave)
         if value or not may_fail:
             problem = problem_in(value, schema) or (check(value) if check is not None else None)
             if problem is not None:  # a journal that somebody changed
-                raise ResultsError(f"{self.journal.path}: an answer of the {role} is not legal here: {problem}")
+                raise RecordError(f"an answer of the {role} is not legal here: {problem}", file=str(self.journal.path))
         self._record_usage(role, usage)
         place = len(self.now.scratchpad)
         for problem, written in corrections:
@@ -346,11 +340,11 @@ class ModularRunner:
     def _read_usage(self, gave: Given) -> TokenUsage:
         usage = gave.get("usage")
         if not isinstance(usage, dict) or not all(type(one) is int and one >= 0 for one in usage.values()):
-            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {usage!r}")
+            raise RecordError(f"what an answer cost cannot be read: {usage!r}", file=str(self.journal.path))
         try:
             return TokenUsage(**usage)
         except TypeError as error:
-            raise ResultsError(f"{self.journal.path}: what an answer cost cannot be read: {error}") from None
+            raise RecordError(f"what an answer cost cannot be read: {error}", file=str(self.journal.path)) from None
 
     def _check_budget(self, role: Role, vain: TokenUsage) -> None:
         used = self.now.usage + vain

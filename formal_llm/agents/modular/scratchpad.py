@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from formal_llm.authored.tables import Keys, problems
 from formal_llm.automata import Word
-from formal_llm.errors import TranscriptError
+from formal_llm.errors import RecordError
 
 
 def shorten_text(text: str, most: int) -> str:
@@ -111,13 +111,13 @@ class Scratchpad:
         """The scratchpad that :meth:`to_jsonl` wrote.
 
         Raises:
-            TranscriptError: a line is damaged; the message names it.
+            RecordError: a line is damaged; the message names it.
         """
         steps: list[Step] = []
         summary, summarised = "", 0
         for number, row in _read_rows(text):
             for found in problems(row, _HEAD if isinstance(row, dict) and "summarised" in row else _STEP):
-                raise TranscriptError(f"line {number} of the scratchpad is damaged: {found.problem}")
+                raise RecordError(f"line {number} of the scratchpad is damaged: {found.problem}")
             assert isinstance(row, dict)
             if "summarised" in row:
                 summary, summarised = row["summary"], row["summarised"]
@@ -126,7 +126,7 @@ class Scratchpad:
         try:
             return cls(tuple(steps), summary, summarised)
         except ValueError as error:
-            raise TranscriptError(f"the scratchpad is damaged: {error}") from None
+            raise RecordError(f"the scratchpad is damaged: {error}") from None
 
 
 def _read_rows(text: str) -> Iterable[tuple[int, object]]:
@@ -135,7 +135,7 @@ def _read_rows(text: str) -> Iterable[tuple[int, object]]:
             try:
                 yield number, json.loads(line)
             except ValueError as error:
-                raise TranscriptError(f"line {number} of the scratchpad is no JSON: {error}") from error
+                raise RecordError(f"line {number} of the scratchpad is no JSON: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from formal_llm.agents.monitor import Monitor
 from formal_llm.automata import PDA, Limits, Source, constraint
 from formal_llm.automata.models.formula import quote_name
 from formal_llm.errors import ToolkitError, did_you_mean
-from formal_llm.llms.objects import Writer
+from formal_llm.llms.llm import LLM
 from formal_llm.tools.calling import Caller
 from formal_llm.tools.tool import Tool
 
@@ -52,7 +52,7 @@ class Setup:
         sizes: how long texts may grow.
     """
 
-    llms: Mapping[Role, Writer]
+    llms: Mapping[Role, LLM]
     modules: Mapping[str, Module]
     binder: Binder
     monitor: Monitor

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from formal_llm.agents.modular.run import Decision, ModularRun
-from formal_llm.llms.objects import with_schema
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.json_lines import encode_line, write_atomically
 
 #: How good a run was.
@@ -83,7 +83,8 @@ def write_decisions(path: str | os.PathLike[str], rows: Iterable[dict[str, objec
 
 
 def _build_prompt(decision: Decision, shown: bool) -> list[dict[str, object]]:
-    messages = with_schema(decision.messages, decision.schema) if shown else decision.messages
+    request = TextRequest(decision.messages, schema=decision.schema)
+    messages = request.show_schema().messages if shown else decision.messages
     return [message.to_data() for message in messages]
 
 

@@ -15,8 +15,8 @@ from formal_llm.agents.actions import Action
 from formal_llm.agents.decoding.steps import Asks
 from formal_llm.agents.run_events import ToolCall
 from formal_llm.agents.running import Run
-from formal_llm.llms.generation import ToolOffer
 from formal_llm.llms.schemas import closed
+from formal_llm.llms.text_request import ToolOffer
 
 #: The worker that is the model itself: its input is a request, without tools.
 LLM_WORKER = "LLM"

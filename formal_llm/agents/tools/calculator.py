@@ -33,7 +33,7 @@ from formal_llm.agents.tools.arithmetic import (
     to_whole,
     written,
 )
-from formal_llm.errors import CalculationError, did_you_mean
+from formal_llm.errors import NotationError, did_you_mean
 
 
 class CalculatorFunction(NamedTuple):
@@ -271,7 +271,7 @@ def calculate(expression: str) -> Calculation:
     ``round`` takes a half away from zero.
 
     Raises:
-        CalculationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with
+        NotationError: it cannot be read, has units or a currency, has no value, or is too long or too large; with
             the place and the way out.
     """
     return _ExpressionReader(expression).read_expression()
@@ -333,7 +333,7 @@ class _ExpressionReader:
         return before
 
     def raise_error(self, problem: str, token: _Token | None, suggestion: str | None = None) -> NoReturn:
-        raise CalculationError(
+        raise NotationError(
             problem,
             file="expression",
             line=None if token is None else 1,

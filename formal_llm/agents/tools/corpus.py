@@ -24,8 +24,8 @@ from urllib.parse import quote
 from formal_llm import authored
 from formal_llm.agents.tools.articles import Article, TextArticles
 from formal_llm.agents.tools.corpus_file import FORMAT, MOST_TITLE, build_corpus, normalise_title
-from formal_llm.authored.caches import user_cache
 from formal_llm.authored.files import check_plain, lines_of
+from formal_llm.authored.places import user_cache
 from formal_llm.authored.tables import AlternativeShape, Keys, problems
 from formal_llm.errors import InputError
 from formal_llm.planning.json_data import JSON

@@ -50,7 +50,7 @@ class RulesReader(Protocol):
 
 #: The notations of other packages.
 PLUGINS: Plugins[Rules] = Plugins(
-    "formal_llm.notations", "notation", ("text", "file"), "rules: a CFG, PDA, Flowchart or Behaviour",
+    "formal_llm.notations", "notation", "rules: a CFG, PDA, Flowchart or Behaviour",
     lambda _, made: isinstance(made, Rules), lambda: [ending[1:] for ending in ENDINGS],
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.lookahead.verdicts import Guarantee
-from formal_llm.errors import AuditError, FormalLLMError
+from formal_llm.errors import FormalLLMError, RecordError
 from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, read_key
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
@@ -246,7 +246,7 @@ def _open_session(held: HeldLog, guard: Guard) -> _HookSession:
     """Return the session of a log.
 
     Raises:
-        AuditError: the log was changed or removed, or cannot be read.
+        RecordError: the log was changed or removed, or cannot be read.
     """
     reading = held.read()
     problem = str(reading.faults[0]) if reading.faults else ""
@@ -255,7 +255,7 @@ def _open_session(held: HeldLog, guard: Guard) -> _HookSession:
     if len(reading.entries) < 2 and not problem:
         problem = _list_session(held, is_new=not reading.entries)
     if problem:
-        raise AuditError(
+        raise RecordError(
             f"the record of this session was changed ({problem}); keep it as evidence, and begin a new session"
         )
     for entry in reading.entries[1:]:

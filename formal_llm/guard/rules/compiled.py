@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
 
 from formal_llm.control.machines import (
     ANY_CALL,
@@ -23,11 +22,8 @@ from formal_llm.control.machines import (
     build_within,
 )  # fmt: skip
 from formal_llm.errors import FormalLLMError, NotationError
-from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.rule_set import GuardRule, GuardRuleSet
-
-_build_notation_machines = LazyFunction("formal_llm.guard.rules.notations:build_notation_machines")
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,9 @@ def _build_machines(
             return [RateMachine(order_letters(names), 1, least)]
         case bodies.BudgetBody(quantity, most):
             return [build_budget_machine(quantity, most, fields)]
-    return cast("Sequence[Machine]", _build_notation_machines(rule.body, rules, fields))
+    from formal_llm.guard.rules.notations import build_notation_machines  # which few rules need, and loads the automata
+
+    return build_notation_machines(rule.body, rules, fields)
 
 
 def _build_call_machine(body: bodies.OnlyBody | bodies.AfterBody, rules: GuardRuleSet) -> Machine:

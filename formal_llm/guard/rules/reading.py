@@ -18,7 +18,6 @@ from formal_llm.automata.models.symbols import unquote_text
 from formal_llm.automata.notation.source import Place, SourceText
 from formal_llm.control.machines import OTHERS
 from formal_llm.errors import NotationError, did_you_mean
-from formal_llm.exports import LazyFunction
 from formal_llm.guard.rules import rule_set as bodies
 from formal_llm.guard.rules.data import Undetermined, Value, read_duration
 from formal_llm.guard.rules.expressions import (
@@ -57,7 +56,6 @@ from formal_llm.guard.rules.rule_set import (
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-_read_line = LazyFunction("formal_llm.automata.notation.limit_lines:read_line")
 #: The maximum nesting depth of conditions, and the maximum number of digits.
 _DEEPEST, _DIGITS = 60, 100
 _WORDS: Mapping[str, Value] = {"true": True, "false": False, "null": None}
@@ -618,10 +616,12 @@ class _GuardFileReader:
         return found
 
     def _read_limit(self, tree: Tree[Token]) -> tuple[GuardRule, Place]:
+        from formal_llm.automata.notation.limit_lines import read_line  # loads the automata, which few rules need
+
         token = _require_token(tree.children[0])
         text = str(token).split("#")[0].strip()
         try:
-            limits = _read_line(text)
+            limits = read_line(text)
         except NotationError as error:
             self.source.fail_at(error.problem, find_place(token), suggestion=error.suggestion)
         if limits.times or limits.default is not None or not limits:

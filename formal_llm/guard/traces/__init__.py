@@ -8,6 +8,6 @@ from formal_llm.guard.traces.trace import Trace
 if TYPE_CHECKING:
     from formal_llm.guard.traces.reading import read_traces, traces_of
 
-__getattr__ = export_lazily(__name__, {"read_traces": "reading", "traces_of": "reading"})
+__getattr__ = export_lazily(__name__, {"reading": "read_traces traces_of"})
 
 __all__ = ["Trace", "read_traces", "traces_of"]

@@ -12,7 +12,7 @@ from typing import cast
 
 from formal_llm.agents.transcript import Transcript
 from formal_llm.authored.files import read_bytes
-from formal_llm.errors import TraceError
+from formal_llm.errors import RecordError
 from formal_llm.guard.audit import FORMAT, read_lines
 from formal_llm.guard.events import Said, from_row
 from formal_llm.guard.traces.trace import (
@@ -56,7 +56,7 @@ def build_span_traces(data: JSON) -> list[Trace]:
     """Build the traces of an export, each in chronological order.
 
     Raises:
-        TraceError: the export cannot be read.
+        RecordError: the export cannot be read.
     """
     by_trace: dict[str, list[_Span]] = {}
     for span in _iterate_spans(data):
@@ -230,7 +230,7 @@ def add_messages(made: TraceBuilder, messages: JSON, called: str = "message") ->
     """Add chat messages of OpenAI or Anthropic.
 
     Raises:
-        TraceError: they are not a list of objects.
+        RecordError: they are not a list of objects.
     """
     for number, message in enumerate(require_rows(messages, called), 1):
         place = f"{called} {number}"
@@ -284,7 +284,7 @@ def add_items(made: TraceBuilder, items: JSON, called: str = "item") -> None:
     """Add items of OpenAI's Responses: input and output.
 
     Raises:
-        TraceError: they are not a list of objects.
+        RecordError: they are not a list of objects.
     """
     for number, item in enumerate(require_rows(items, called), 1):
         _add_item(made, item, f"{called} {number}")
@@ -327,23 +327,24 @@ def read_traces(path: str | Path) -> list[Trace]:
     """Read the traces of a file.
 
     Raises:
-        TraceError: the file cannot be read; the message names file and line.
+        RecordError: the file cannot be read; the message names file and line.
     """
     try:
         data = read_bytes(path)
     except OSError as error:
-        raise TraceError(f"{path}: the file cannot be read: {error.strerror or error}") from error
+        raise RecordError(f"the file cannot be read: {error.strerror or error}", file=str(path)) from error
     try:
         return traces_of(data)
-    except TraceError as error:
-        raise TraceError(f"{path}: {error}") from None
+    except RecordError as error:
+        error.file = str(path)
+        raise
 
 
 def traces_of(data: bytes | str) -> list[Trace]:
     """Read the traces of a text.
 
     Raises:
-        TraceError: the text cannot be read.
+        RecordError: the text cannot be read.
     """
     text = data if isinstance(data, str) else _decode_text(data)
     beginning = text.lstrip()[:200]
@@ -357,7 +358,7 @@ def traces_of(data: bytes | str) -> list[Trace]:
         parsed = _parse_json_lines(text)
     traces = list(_split_traces(parsed))
     if not traces:
-        raise TraceError(f"there is no trace in it; {_WANTED}")
+        raise RecordError(f"there is no trace in it; {_WANTED}")
     return traces
 
 
@@ -365,7 +366,7 @@ def _decode_text(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TraceError(f"it is no text in UTF-8 (byte {error.start})") from None
+        raise RecordError(f"it is no text in UTF-8 (byte {error.start})") from None
 
 
 def _parse_json_lines(text: str) -> JSON:
@@ -375,7 +376,7 @@ def _parse_json_lines(text: str) -> JSON:
             try:
                 rows.append(cast("JSON", json.loads(line)))
             except (ValueError, RecursionError) as error:
-                raise TraceError(f"line {number} is no JSON: {error}; {_WANTED}") from None
+                raise RecordError(f"line {number} is no JSON: {error}; {_WANTED}") from None
     return rows
 
 
@@ -388,7 +389,7 @@ def _split_traces(data: JSON) -> Iterator[Trace]:
         for number, one in enumerate(data, 1):
             row = {"messages": one} if isinstance(one, list) else one
             if not isinstance(row, Mapping):
-                raise TraceError(f"trace {number} is no object; {_WANTED}")
+                raise RecordError(f"trace {number} is no object; {_WANTED}")
             yield _read_conversation(row, f"trace {number}")
     elif isinstance(data, Mapping):
         yield _read_conversation(data, "trace 1")
@@ -426,7 +427,7 @@ def _read_conversation(row: Row, name: str) -> Trace:
         add_messages(builder, [dict(row)], "answer")
         recognized = True
     if not recognized:
-        raise TraceError(f"{name} has no messages; {_WANTED}")
+        raise RecordError(f"{name} has no messages; {_WANTED}")
     return builder.build_trace()
 
 
@@ -447,7 +448,7 @@ def _read_transcript(text: str) -> Trace:
     try:
         transcript = Transcript.from_jsonl(text)
     except ValueError as error:
-        raise TraceError(str(error)) from error
+        raise RecordError(str(error)) from error
     builder = TraceBuilder(transcript.agent, {"agent": transcript.agent})
     segments = transcript.segments
     for number, segment in enumerate(segments):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
-from formal_llm.errors import TraceError
+from formal_llm.errors import RecordError
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.guard.shell.commands import add_effects
 from formal_llm.planning.json_data import JSON
@@ -125,11 +125,11 @@ def require_rows(value: JSON, what: str) -> list[Row]:
     """Check that a value is a list of objects, and return it.
 
     Raises:
-        TraceError: it is not.
+        RecordError: it is not.
     """
     if isinstance(value, list):
         for number, one in enumerate(value, 1):
             if not isinstance(one, Mapping):
-                raise TraceError(f"{what} {number} is no object")
+                raise RecordError(f"{what} {number} is no object")
         return cast("list[Row]", value)
-    raise TraceError(f"{what}s are wanted as a list")
+    raise RecordError(f"{what}s are wanted as a list")

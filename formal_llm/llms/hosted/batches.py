@@ -15,18 +15,19 @@ from pydantic_ai.models.batch import BatchRequest
 from pydantic_ai.models.decision import DecisionModel
 
 from formal_llm.errors import LLMError, RunStopped
+from formal_llm.llms.background import run_on_loop
 from formal_llm.llms.hosted.chat import convert_chat
-from formal_llm.llms.hosted.models import HostedLLM, read_usage, submit
-from formal_llm.llms.llm import resolve
+from formal_llm.llms.hosted.models import HostedLLM, read_usage
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.providers import resolve
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.texts import Texts
 
 
 def _has_batches(model: Model) -> bool:
     return not isinstance(model, DecisionModel) and model.batch_max_requests is not None
 
 
-class BatchedLLM(Texts):
+class BatchedLLM(LLM):
     """A hosted model that is asked in batches: slow, for half the price.
 
     Requests that expire or fail for a passing reason are sent again, in two more batches at most.
@@ -40,13 +41,10 @@ class BatchedLLM(Texts):
         LLMError: the provider has no batches.
     """
 
-    takes_text = True
     reads = HostedLLM.reads
-    #: How many questions it is best asked together.
-    together = 10_000
+    at_once = 10_000
 
     def __init__(self, llm: str | HostedLLM, stop: Event | None = None, look: float = 5.0) -> None:
-        super().__init__(self.choose)
         self.name = llm if isinstance(llm, str) else llm.name
         provider, _, model = self.name.partition(":")
         # OpenAI's batches are asked by the newer of its two protocols.
@@ -59,26 +57,17 @@ class BatchedLLM(Texts):
         self._stop = stop or Event()
         self._look = timedelta(seconds=look)
         #: That of the model: answers are the same as without batches.
-        self.identity = {**llm.identity, "llm": self.name}
+        self.identity = {**(llm.identity or {}), "llm": self.name}
+        self.can = frozenset(llm.can) - {"continue"}
 
-    def __repr__(self) -> str:
-        return f"<BatchedLLM {self.name}>"
-
-    def choose(self, question: Question) -> Answer:
-        """Answer a question by a batch of its own; see :meth:`choose_many`."""
-        (outcome,) = self.choose_many([question])
-        if isinstance(outcome, LLMError):
-            raise outcome
-        return outcome
-
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+    def answer_all(self, questions: Sequence[Question], /) -> list[Answer | LLMError]:
         """Answer the questions by a batch, or by several where the provider's bounds demand it.
 
         Raises:
             ProviderError: no batch could be created, or its state is not to be had.
             RunStopped: it was stopped.
         """
-        working = submit(self._ask_all(questions))
+        working = run_on_loop(self._ask_all(questions))
         try:
             while not working.done():
                 if self._stop.wait(0.05):

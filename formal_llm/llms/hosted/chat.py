@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pydantic_ai import messages as m
 from pydantic_ai.tools import ToolDefinition
 
-from formal_llm.llms.generation import ToolOffer
 from formal_llm.llms.question import Message
 from formal_llm.llms.schemas import is_portable
+from formal_llm.llms.text_request import ToolOffer
 
 
 def convert_chat(messages: Sequence[Message]) -> list[m.ModelMessage]:

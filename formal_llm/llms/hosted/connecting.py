@@ -153,7 +153,7 @@ def _infer_model(name: str, given: dict[str, Any]) -> Model:
     except (UserError, ValueError) as error:
         found, provider = str(error), name.partition(":")[0]
     if found.startswith(("Unknown model", "Unknown provider")):
-        from formal_llm.llms.llm import provider_forms
+        from formal_llm.llms.providers import provider_forms
 
         raise UnknownProvider(name, tuple(provider_forms()))
     variable = next(

@@ -7,22 +7,20 @@ checked here, whatever the provider promises.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import json
 import math
 import os
 import queue
 import random
 import re
-import threading
 import warnings
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, aclosing, suppress
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from time import monotonic
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, TypeVar
 
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta, ToolCallPart
@@ -33,22 +31,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse, WritesNoText
-from formal_llm.llms.awaited import AsyncStream
-from formal_llm.llms.generation import (
-    CUT_OFF,
-    FILTERED,
-    REFUSED,
-    Generated,
-    Messages,
-    Stream,
-    TextGrammar,
-    TextOptions,
-    ToolOffer,
-    ToolTurn,
-    TurnOptions,
-    Writing,
-    as_generated,
-)
+from formal_llm.llms.background import CLIENTS, close_client, run_on_loop
 from formal_llm.llms.hosted.chat import convert_chat, convert_tool
 from formal_llm.llms.hosted.choice import Reply, choice_schema, read_reply
 from formal_llm.llms.hosted.connecting import DEFAULTS, PRESETS, make_model, plain_address
@@ -56,9 +39,10 @@ from formal_llm.llms.hosted.failures import describe_failure, find_status, find_
 from formal_llm.llms.hosted.pace import Pace
 from formal_llm.llms.hosted.probabilities import MOST_ALTERNATIVES
 from formal_llm.llms.hosted.wire import BoundedClient
+from formal_llm.llms.llm import AWAITED, LLM
 from formal_llm.llms.question import Answer, CallRequest, Question
 from formal_llm.llms.stops import Cutter, first_stop
-from formal_llm.llms.texts import AsyncChatTexts, AsyncTexts, ChatTexts, Texts
+from formal_llm.llms.text_request import CUT_OFF, FILTERED, REFUSED, Stream, TextGrammar, TextRequest
 from formal_llm.llms.usage import TokenUsage
 
 T = TypeVar("T")
@@ -75,64 +59,10 @@ _ROOM = 4
 _THOUGHTS = re.compile(r"\A.*</think>\s*", re.DOTALL)
 
 
-# -- the event loop ---------------------------------------------------------------------------------------------------
-
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-_STARTING = threading.Lock()
-os.register_at_fork(before=_STARTING.acquire, after_in_parent=_STARTING.release, after_in_child=_STARTING.release)
-_CLIENTS: weakref.WeakSet[BoundedClient] = weakref.WeakSet()
-
-
-def background_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of this process on which all hosted models are asked; a forked process has its own."""
-    with _STARTING:
-        loop = _LOOPS.get(os.getpid())
-        if loop is None:
-            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="formal-llm", daemon=True).start()
-            atexit.register(_end_loop, os.getpid())
-        return loop
-
-
-def _end_loop(process: int) -> None:
-    """End what is under way and close all connections, at the end of a process."""
-    if process != os.getpid():
-        return
-
-    async def close_all() -> None:
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.gather(*(client.aclose() for client in list(_CLIENTS)), return_exceptions=True)
-
-    loop = _LOOPS[process]
-    with suppress(TimeoutError):
-        asyncio.run_coroutine_threadsafe(close_all(), loop).result(timeout=1)
-    loop.call_soon_threadsafe(loop.stop)
-
-
-def _close_client(client: BoundedClient, process: int) -> None:
-    """Close the connections of a model that nobody has any more; those of a parent process are left alone."""
-    if process == os.getpid() and (loop := _LOOPS.get(process)) is not None and loop.is_running():
-        asyncio.run_coroutine_threadsafe(client.aclose(), loop)
-
-
-def submit(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine on the background loop."""
-    return asyncio.run_coroutine_threadsafe(work, background_loop())
-
-
-def wait_for(future: Future[T]) -> T:
-    """Wait for a result; who stops waiting (Ctrl-C) ends the work."""
-    try:
-        return future.result()
-    finally:
-        future.cancel()
-
-
 # -- models -----------------------------------------------------------------------------------------------------------
 
 
-class HostedLLM(ChatTexts, AsyncChatTexts):
+class HostedLLM(LLM):
     """A model behind an HTTP interface: it chooses, writes, and calls tools.
 
     A choice is a JSON schema with an enum of the option numbers, which the provider enforces; of a model without
@@ -158,13 +88,9 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
     """
 
     reads = frozenset({"chat"})
-    takes_text = True
-
-    def __new__(cls, model: str | Model = "", **_: object) -> Self:
-        """Create a model that also continues texts where its provider does."""
-        preset = PRESETS.get(model.partition(":")[0]) if isinstance(model, str) else None
-        continues = cls is HostedLLM and preset is not None and preset.continues
-        return super().__new__(ContinuingHostedLLM if continues else cls)  # type: ignore[return-value]
+    drafts = True
+    at_once = AWAITED
+    blocks = False
 
     def __init__(
         self,
@@ -178,8 +104,6 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         logprobs: bool | None = None,
         **settings: Any,
     ) -> None:
-        ChatTexts.__init__(self, self.choose)
-        AsyncChatTexts.__init__(self, self.achoose)
         defaults = DEFAULTS.get()
         self._given = model, base_url, api_key, max_bytes
         self._max_retries = defaults.max_retries if max_retries is None else max_retries
@@ -196,23 +120,19 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         self._made: dict[int, tuple[Model, Pace]] = {}
         self.name = model if isinstance(model, str) else model.model_id
         shown = {key: value for key, value in settings.items() if key != "extra_headers"}
-        #: What distinguishes it from others, as JSON data.
-        self.identity: dict[str, object] = {
-            "llm": self.name,
-            "address": plain_address(self.model.base_url or ""),
-            **shown,
-        }
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+        self.identity = {"llm": self.name, "address": plain_address(self.model.base_url or ""), **shown}
+        kinds = {"choose"}
+        if not isinstance(self.model, DecisionModel):
+            kinds |= {"write", "object", "call"}
+            if self._preset is not None:
+                kinds |= {"continue"} if self._preset.continues else set()
+                kinds |= {"grammar"} if self._preset.grammar else set()
+        self.can = frozenset(kinds)
 
     def __getstate__(self) -> dict[str, object]:
         if not isinstance(self._given[0], str):
             raise TypeError(f"{self.name} was made of a model of pydantic-ai, which cannot be pickled")
-        return {**self.__dict__, "_made": {}, "_choose": None, "_achoose": None}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update({**state, "_choose": self.choose, "_achoose": self.achoose})
+        return {**self.__dict__, "_made": {}}
 
     @property
     def model(self) -> Model:
@@ -226,77 +146,57 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             if isinstance(model, str):
                 client = BoundedClient(self.deadline, self._given[3])
                 model = make_model(model, *self._given[1:3], client)
-                _CLIENTS.add(client)
-                weakref.finalize(self, _close_client, client, os.getpid())
+                CLIENTS.add(client)
+                weakref.finalize(self, close_client, client, os.getpid())
             made = self._made[os.getpid()] = model, _PACES.setdefault((os.getpid(), model.base_url), Pace())
         return made
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    def choose(self, question: Question) -> Answer:
-        """Answer a question; to a ``Writing``, with the text that the model writes.
+    def submit(self, requests: Sequence[Question], /) -> list[Future[Answer]]:
+        """Ask on the background loop; the futures get the answers, or these errors.
 
         Raises:
             InvalidAnswer: the model answered something else, refused, or did not finish; has the usage.
             ProviderError: the server gave no answer: no connection, a refused key, an unknown model, a rate limit.
+            WritesNoText: the provider does not answer requests of this kind.
         """
-        _ = question.messages  # computed in the caller's thread
-        return wait_for(submit(self._answer(question)))
+        for request in requests:
+            _ = request.messages  # computed in the caller's thread
+        return [run_on_loop(self._answer(request)) for request in requests]
 
-    async def achoose(self, question: Question) -> Answer:
-        """Like :meth:`choose`, asynchronously, on any event loop."""
-        _ = question.messages
-        return await asyncio.wrap_future(submit(self._answer(question)))
-
-    async def aclose(self) -> None:
-        """Do nothing: connections belong to the background loop, not to the running one."""
-
-    def stream(self, messages: Messages, **how: Unpack[TextOptions]) -> Stream:
-        """Like :meth:`generate`, piece by piece; close the stream to stop early."""
-        return self._stream(Writing(messages, **how))
-
-    def stream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> Stream:
-        """Like :meth:`take_turn`, piece by piece."""
-        return self._stream(ToolTurn(messages, tools, **how))
-
-    def astream(self, messages: Messages, **how: Unpack[TextOptions]) -> AsyncStream:
-        """Like :meth:`stream`, asynchronously."""
-        return self._astream(Writing(messages, **how))
-
-    def astream_turn(self, messages: Messages, tools: Sequence[ToolOffer], **how: Unpack[TurnOptions]) -> AsyncStream:
-        """Like :meth:`stream_turn`, asynchronously."""
-        return self._astream(ToolTurn(messages, tools, **how))
-
-    def _stream(self, asked: Writing) -> Stream:
-        pieces: queue.SimpleQueue[str | Generated | Exception] = queue.SimpleQueue()
-        pumping = submit(self._pump(asked, pieces.put))
+    def stream(self, request: TextRequest, /) -> Stream:
+        """Yield the pieces of a text as they come, and last of all the whole; close the stream to stop early."""
+        pieces: queue.SimpleQueue[str | Answer | Exception] = queue.SimpleQueue()
+        pumping = run_on_loop(self._pump(request, pieces.put))
         try:
             while True:
                 piece = pieces.get()
                 if isinstance(piece, Exception):
                     raise piece
                 yield piece
-                if isinstance(piece, Generated):
+                if isinstance(piece, Answer):
                     return
         finally:
             pumping.cancel()
 
-    async def _astream(self, asked: Writing) -> AsyncStream:
-        pieces: asyncio.Queue[str | Generated | Exception] = asyncio.Queue()
+    async def astream(self, request: TextRequest, /) -> AsyncGenerator[str | Answer]:
+        """Like :meth:`stream`, without blocking the event loop."""
+        pieces: asyncio.Queue[str | Answer | Exception] = asyncio.Queue()
         loop = asyncio.get_running_loop()
-        pumping = submit(self._pump(asked, lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece)))
+        pumping = run_on_loop(self._pump(request, lambda piece: loop.call_soon_threadsafe(pieces.put_nowait, piece)))
         try:
             while True:
                 piece = await pieces.get()
                 if isinstance(piece, Exception):
                     raise piece
                 yield piece
-                if isinstance(piece, Generated):
+                if isinstance(piece, Answer):
                     return
         finally:
             pumping.cancel()
 
-    async def _pump(self, asked: Writing, put: Callable[[str | Generated | Exception], object]) -> None:
+    async def _pump(self, asked: TextRequest, put: Callable[[str | Answer | Exception], object]) -> None:
         """Hand the pieces of a text over to another thread, and last of all the whole text or the error."""
         cutter = Cutter(asked.stop)
         try:
@@ -312,7 +212,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
                         if piece := cutter.close():
                             put(piece)
                         answer = part
-                    put(as_generated(answer))
+                    put(answer)
                     return
         except Exception as error:
             put(error if isinstance(error, (ProviderError, InvalidAnswer, WritesNoText)) else self.explain(error))
@@ -322,7 +222,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         failure: Exception
         try:
             async with asyncio.timeout(self.deadline):
-                if isinstance(question, Writing):
+                if isinstance(question, TextRequest):
                     async with aclosing(self._write(question)) as parts:
                         return [part async for part in parts if isinstance(part, Answer)][-1]
                 if isinstance(self.model, DecisionModel):
@@ -343,7 +243,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         grows = any(message.role == "assistant" for message in question.messages)
         settings: dict[str, Any] = {"max_retries": 0, "cache": {"messages": grows}, **self._settings}
         schema: Mapping[str, object] | None = None
-        if isinstance(question, Writing):
+        if isinstance(question, TextRequest):
             settings["max_tokens"] = question.max_tokens
             if self._takes_sampling(settings):
                 settings["temperature"] = question.temperature
@@ -357,7 +257,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             schema = choice_schema(question, bounded=local)
             if self._asks_logprobs and not question.several and self._takes_sampling(settings):
                 settings |= {"openai_logprobs": True, "openai_top_logprobs": MOST_ALTERNATIVES}
-        if isinstance(question, ToolTurn):
+        if isinstance(question, TextRequest) and question.tools is not None:
             tools = [convert_tool(tool) for tool in question.tools]
             settings["tool_choice"] = "required" if question.must_call and tools else "auto"
             if not tools and self.model.system == "anthropic":
@@ -481,7 +381,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
 
     # -- texts --------------------------------------------------------------------------------------------------------
 
-    async def _write(self, asked: Writing, *, stream: bool = False) -> AsyncGenerator[str | Answer]:
+    async def _write(self, asked: TextRequest, *, stream: bool = False) -> AsyncGenerator[str | Answer]:
         """Yield the pieces of a text as they come, and last of all the answer."""
         if isinstance(self.model, DecisionModel):
             raise WritesNoText(self, "write this")
@@ -496,7 +396,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         response, usage = await self._request(asked)
         yield self.read(asked, response, usage)
 
-    async def _stream_parts(self, asked: Writing) -> AsyncGenerator[str | Answer]:
+    async def _stream_parts(self, asked: TextRequest) -> AsyncGenerator[str | Answer]:
 
         settings, parameters = self.prepare(asked)
         model, messages = self.model, convert_chat(asked.messages)
@@ -515,7 +415,7 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             whole = response.get()
             yield self.read(asked, whole, read_usage(whole.usage))
 
-    async def _continue(self, asked: Writing) -> AsyncGenerator[str | Answer]:
+    async def _continue(self, asked: TextRequest) -> AsyncGenerator[str | Answer]:
         """Continue a text by ``/completions``; the stops are found here, since not all servers say which it was."""
         if not (self._preset and self._preset.continues):
             raise WritesNoText(self, "continue a text")
@@ -583,13 +483,13 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
         if refusal or details.get("finish_reason") == "refusal":
             stopped = REFUSED
         text = _THOUGHTS.sub("", response.text or "", count=1) or refusal
-        if not isinstance(question, Writing):
+        if not isinstance(question, TextRequest):
             logprobs = details.get("logprobs")
             for part in response.parts:
                 logprobs = logprobs or (getattr(part, "provider_details", None) or {}).get("logprobs")
             return read_reply(question, Reply(_find_object(response, text), usage, stopped, logprobs))
         calls: tuple[CallRequest, ...] = ()
-        if isinstance(question, ToolTurn):
+        if question.tools is not None:
             calls = _read_calls(response)
         elif question.schema is not None or question.grammar is not None:
             text = _find_object(response, text)
@@ -614,18 +514,6 @@ class HostedLLM(ChatTexts, AsyncChatTexts):
             if isinstance(key, str) and len(key) > 7:
                 text = text.replace(key, "***")
         return text
-
-
-class ContinuingHostedLLM(HostedLLM, Texts, AsyncTexts):
-    """A hosted model whose server also continues texts; ``HostedLLM("vllm:MODEL")`` is one."""
-
-    def stream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> Stream:
-        """Like :meth:`continue_text`, piece by piece."""
-        return self._stream(Writing(prompt, continues=True, **how))
-
-    def astream_continuation(self, prompt: str, **how: Unpack[TextOptions]) -> AsyncStream:
-        """Like :meth:`stream_continuation`, asynchronously."""
-        return self._astream(Writing(prompt, continues=True, **how))
 
 
 _STOPPED = {"length": CUT_OFF, "content_filter": FILTERED}

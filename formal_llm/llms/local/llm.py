@@ -8,19 +8,21 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from formal_llm.errors import LLMError, ModelError
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.memory import fewer_tokens, fitted
 from formal_llm.llms.local.scorer import Scorer
 from formal_llm.llms.local.selections import one_by_one
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.scoring import read_log_odds
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 
 
-class LocalLLM:
+class LocalLLM(LLM):
     """A local model that scores the options: each answer has the probabilities of all of them.
 
     The most probable option is chosen, the first of equally probable ones. Threads may share the model; they wait for
-    each other, and many questions are answered faster together (:meth:`choose_many`) than from many threads.
+    each other, and many questions are answered faster together (``submit``) than from many threads.
 
     Attributes:
         name: its name; empty for a model in memory without a name.
@@ -28,6 +30,7 @@ class LocalLLM:
     """
 
     provider: ClassVar[str] = "local"
+    at_once = 64
 
     def __init__(self, scorer: Scorer, name: str, settings: dict[str, object] | None = None) -> None:
         self.scorer = scorer
@@ -39,32 +42,40 @@ class LocalLLM:
         return f"<{type(self).__name__} {self.name or 'in memory'}>"
 
     @property
-    def identity(self) -> dict[str, object] | None:
+    def identity(self) -> dict[str, object] | None:  # type: ignore[override]  # it changes with the name
         """The settings that determine the answers, as JSON data: part of the key of an answer cache.
 
         None for a model in memory without a name, which a cache could not distinguish from another one.
         """
         return {"llm": f"{self.provider}:{self.name}", **self.settings} if self.name else None
 
-    def choose(self, question: Question) -> Answer:
-        """Answer ``question``.
+    def answer_all(self, requests: Sequence[Question], /) -> list[Answer | LLMError]:
+        """Answer all questions together, texts one by one; what is too long gets its ``LLMError`` instead."""
+        choices = [request for request in requests if not isinstance(request, TextRequest)]
+        chosen = iter(self._choose_all(choices) if choices else ())
+        return [self._try_write(one) if isinstance(one, TextRequest) else next(chosen) for one in requests]
+
+    def _try_write(self, request: TextRequest) -> Answer | LLMError:
+        try:
+            return self.write(request)
+        except LLMError as error:
+            return error
+
+    def write(self, request: TextRequest) -> Answer:
+        """Write a text; a model that only chooses is never asked.
 
         Raises:
-            LLMError: the question is too long for the model.
+            LLMError: the request is too long for the model.
         """
-        (outcome,) = self.choose_many([question])
-        if isinstance(outcome, LLMError):
-            raise outcome
-        return outcome
+        raise NotImplementedError
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """Answer all questions together; a question that is too long gets its ``LLMError`` instead of an answer."""
+    def _choose_all(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         found: list[Answer | LLMError | None] = [None] * len(questions)
         asking = {number: one_by_one(question) for number, question in enumerate(questions) if question.several}
         spent = dict.fromkeys(asking, TokenUsage())
         with self._lock:
             plain = [number for number, question in enumerate(questions) if not question.several]
-            for number, outcome in zip(plain, self._answer_all([questions[n] for n in plain]), strict=True):
+            for number, outcome in zip(plain, self._answer_single([questions[n] for n in plain]), strict=True):
                 found[number] = outcome
             waiting: dict[int, Question] = {}
             for number, steps in asking.items():
@@ -78,7 +89,7 @@ class LocalLLM:
                     found[number] = Answer(end.value)
             while waiting:  # selections, one option at a time, all of them together
                 numbers = list(waiting)
-                for number, outcome in zip(numbers, self._answer_all([waiting[n] for n in numbers]), strict=True):
+                for number, outcome in zip(numbers, self._answer_single([waiting[n] for n in numbers]), strict=True):
                     del waiting[number]
                     if isinstance(outcome, LLMError):
                         found[number] = outcome
@@ -101,7 +112,7 @@ class LocalLLM:
             return error
         return None if odds is None else read_log_odds(question, odds, TokenUsage(1, self._measure_length(question)))
 
-    def _answer_all(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+    def _answer_single(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
         """Answer questions of exactly one option."""
         import torch
 
@@ -115,7 +126,7 @@ class LocalLLM:
             if len(questions) == 1:
                 return [error]
             half = len(questions) // 2  # the valid ones stay together as far as possible
-            return self._answer_all(questions[:half]) + self._answer_all(questions[half:])
+            return self._answer_single(questions[:half]) + self._answer_single(questions[half:])
         return [self._answer_row(question, row) for question, row in zip(questions, table, strict=True)]
 
     def _answer_row(self, question: Question, row: Sequence[float]) -> Answer | LLMError:

@@ -10,29 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from formal_llm.errors import LLMError, ModelError, ResourceNotFound, WritesNoText
-from formal_llm.llms.generation import (
-    CUT_OFF,
-    Generated,
-    GeneratedObject,
-    Messages,
-    Stream,
-    Writing,
-    chat,
-)
-from formal_llm.llms.llm import LLM, resolve
+from formal_llm.errors import LLMError, ModelError, ResourceNotFound
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local.answer_tree import AnswerTree
 from formal_llm.llms.local.constrained import TokenGrammars, TokenMask
 from formal_llm.llms.local.llm import LocalLLM
 from formal_llm.llms.local.loading import DeviceMap, Placement, base_of, load, model_and_settings, scoring_of
 from formal_llm.llms.local.rendering import Prompted, Renderer
 from formal_llm.llms.local.text_scorer import PromptScorer, TextSettings, answered_by, text_scorer
-from formal_llm.llms.objects import with_schema
 from formal_llm.llms.packaged import find_minilm, find_smollm2
+from formal_llm.llms.providers import resolve
 from formal_llm.llms.question import Answer, Question
-from formal_llm.llms.schemas import Schema, check_schema
+from formal_llm.llms.schemas import check_schema
 from formal_llm.llms.scoring import BY_TEXT, UNLISTED
 from formal_llm.llms.stops import Cutter, cut, first_stop
+from formal_llm.llms.text_request import CUT_OFF, Messages, Stream, TextRequest, chat
 from formal_llm.llms.usage import TokenUsage
 
 if TYPE_CHECKING:
@@ -124,9 +116,9 @@ def after(tokenizer: PreTrainedTokenizerBase, before: Sequence[int], new: Sequen
     return str(tokenizer.decode(list(new), skip_special_tokens=True))
 
 
-def _as_generated(text: str, usage: TokenUsage, ended: str | None) -> Generated:
+def _as_answer(text: str, usage: TokenUsage, ended: str | None) -> Answer:
     """Return a text that was written here, where only the limit of tokens ends one for no known reason."""
-    return Generated(text, usage, ended, CUT_OFF if ended is None else "")
+    return Answer((), None, text, usage, ended, CUT_OFF if ended is None else "")
 
 
 def open_tokens(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
@@ -161,8 +153,8 @@ class TransformersLLM(LocalLLM):
     """
 
     provider = "transformers"
-    takes_text = True
     reads = frozenset({"chat", "task"})  # the task: for ``calibrated``
+    can = frozenset({"choose", "write", "continue", "object", "grammar", "score"})
 
     def __init__(
         self,
@@ -224,7 +216,7 @@ class TransformersLLM(LocalLLM):
         return cls(model, **settings)  # type: ignore[arg-type]  # their values are checked where they are used
 
     @property
-    def wording(self) -> str:
+    def wording(self) -> str:  # type: ignore[override]
         """The preferred wording: without a list of options if only their texts are scored."""
         assert isinstance(self.scorer, PromptScorer)
         return UNLISTED if self.scorer.scoring in BY_TEXT else ""
@@ -235,97 +227,45 @@ class TransformersLLM(LocalLLM):
         assert isinstance(self.scorer, PromptScorer)
         return self.scorer.renderer
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        """Answer all questions together, and write the requested texts one after the other."""
-        chosen = iter(super().choose_many([one for one in questions if not isinstance(one, Writing)]))
-        return [self._answer_writing(one) if isinstance(one, Writing) else next(chosen) for one in questions]
+    def write(self, request: TextRequest) -> Answer:
+        """Write a text; with a temperature above 0 it is drawn with torch's random numbers.
 
-    def _answer_writing(self, asked: Writing) -> Answer | LLMError:
-        try:
-            if asked.grammar is not None:
-                written = self.generate(
-                    asked.messages, max_tokens=asked.max_tokens, stop=asked.stop, temperature=asked.temperature,
-                    mask=self._grammars.hold_to_lark(asked.grammar.lark),
-                )  # fmt: skip
-                return Answer((), text=written.text, usage=written.usage, ended=written.ended, stopped=written.stopped)
-            if (answer := asked.written_by(self)) is None:
-                raise WritesNoText(self, "write this")
-        except LLMError as error:
-            return error
-        return answer
-
-    def generate(
-        self,
-        messages: Messages,
-        *,
-        max_tokens: int = 512,
-        stop: Sequence[str] = (),
-        temperature: float = 0.0,
-        mask: TokenMask | None = None,
-    ) -> Generated:
-        """Write the next message of a chat, see :class:`~formal_llm.llms.generation.TextLLM`.
-
-        With a temperature above 0 the text is drawn with torch's random numbers. A mask holds the text to a grammar.
+        A model that is to keep a schema is shown it, and held to it token by token, as to a grammar.
 
         Raises:
-            LLMError: the chat is too long for the model.
+            LLMError: the request is too long for the model; or it continues a text, and the model is an
+                encoder-decoder, which does not.
         """
-        ids = self.renderer.tokens(chat(messages))
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature, mask=mask)
-        text = self.scorer.tokenizer.decode(new, skip_special_tokens=True)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
-
-    def generate_object(
-        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
-    ) -> GeneratedObject:
-        """Write the next message of a chat as an object, see :class:`~formal_llm.llms.generation.ObjectLLM`.
-
-        The model is shown the schema, and held to it token by token.
-
-        Raises:
-            InvalidAnswer: the object was not whole when the tokens ran out.
-            LLMError: the chat is too long for the model.
-            MissingDependency, ModelError: see :class:`~formal_llm.llms.local.constrained.TokenGrammars`.
-            ValueError: the schema is not supported.
-        """
-        check_schema(schema)
-        shown = with_schema(chat(messages), schema)
-        mask = self._grammars.hold_to_schema(schema)
-        written = self.generate(shown, max_tokens=max_tokens, temperature=temperature, mask=mask)
-        return GeneratedObject.read(written.text, schema, written.usage, shown[-1].content)
+        mask, stop = None, request.stop
+        if request.grammar is not None:
+            mask = self._grammars.hold_to_lark(request.grammar.lark)
+        elif request.schema is not None:
+            check_schema(request.schema)
+            mask, request = self._grammars.hold_to_schema(request.schema), request.show_schema()
+        ids = self._read_ids(request)
+        _, new = self._write_ids(
+            ids, max_tokens=request.max_tokens, stop=stop, temperature=request.temperature, mask=mask
+        )
+        tokenizer = self.scorer.tokenizer
+        text = after(tokenizer, ids, new) if request.continues else tokenizer.decode(new, skip_special_tokens=True)
+        return _as_answer(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
 
     @cached_property
     def _grammars(self) -> TokenGrammars:
         size = int(self.scorer.model.get_output_embeddings().weight.shape[0])
         return TokenGrammars(self.scorer.tokenizer, size, self._ends)
 
-    def continue_text(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        """Continue a text without a template, see :class:`~formal_llm.llms.generation.ContinuingLLM`.
-
-        Raises:
-            LLMError: the text is too long for the model, or the model is an encoder-decoder, which continues no texts.
-        """
-        ids = self._prompt_ids(prompt)
-        _, new = self._write_ids(ids, max_tokens=max_tokens, stop=stop, temperature=temperature)
-        text = after(self.scorer.tokenizer, ids, new)
-        return _as_generated(cut(text, stop), TokenUsage(1, len(ids), len(new)), self._find_end(new, text, stop))
-
-    def stream(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`generate`, piece by piece; closing the stream stops the writing."""
-        ids = self.renderer.tokens(chat(messages))
+    def stream(self, request: TextRequest, /) -> Stream:
+        """Like :meth:`write`, piece by piece; closing the stream stops the writing. What is masked is one piece."""
+        if request.kind not in ("write", "continue"):
+            yield from super().stream(request)
+            return
+        ids = self._read_ids(request)
         before = [] if self.renderer.style == "seq2seq" else ids
-        yield from self._stream_tokens(ids, before, max_tokens, stop, temperature)
+        yield from self._stream_tokens(ids, before, request.max_tokens, request.stop, request.temperature)
 
-    def stream_continuation(
-        self, prompt: str, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Stream:
-        """Like :meth:`continue_text`, piece by piece; closing the stream stops the writing."""
-        ids = self._prompt_ids(prompt)
-        yield from self._stream_tokens(ids, ids, max_tokens, stop, temperature)
+    def _read_ids(self, request: TextRequest) -> list[int]:
+        return self._prompt_ids(request.prompt) if request.continues else list(self.renderer.tokens(request.messages))
 
     def _stream_tokens(
         self, ids: Sequence[int], before: Sequence[int], max_tokens: int, stop: Sequence[str], temperature: float
@@ -346,7 +286,7 @@ class TransformersLLM(LocalLLM):
         if rest := cutter.close():
             yield rest
         ended = self._find_end(new, "", ()) if cutter.ended is None else cutter.ended
-        yield _as_generated(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
+        yield _as_answer(cutter.whole, TokenUsage(1, len(ids), len(new)), ended)
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         if self.renderer.style == "seq2seq":
@@ -354,7 +294,7 @@ class TransformersLLM(LocalLLM):
         return open_tokens(self.scorer.tokenizer, prompt)
 
     def _find_end(self, new: Sequence[int], text: str, stop: Sequence[str]) -> str | None:
-        """Return what ended a text, see :class:`~formal_llm.llms.generation.Generated`."""
+        """Return what ended a text, see :class:`~formal_llm.llms.Answer`."""
         found = first_stop(text, stop)
         if found is not None:
             return found[1]
@@ -405,7 +345,7 @@ class TransformersLLM(LocalLLM):
             )
         return len(ids), written[0, 1 if two_parts else len(ids) :].tolist()  # without the decoder's start token
 
-    def log_probabilities(self, messages: Messages, texts: Sequence[str]) -> list[tuple[float, int]]:
+    def log_probabilities(self, messages: Messages, texts: Sequence[str], /) -> list[tuple[float, int]]:
         """Return how probable it is that exactly each text comes next, see :class:`ScoringLLM`.
 
         Args:

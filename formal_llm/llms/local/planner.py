@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formal_llm import authored
-from formal_llm.errors import LLMError, ModelError
+from formal_llm.errors import ModelError
 from formal_llm.llms.builtin import Likeness, content_words, equal_stems, worths
-from formal_llm.llms.llm import BatchLLM
+from formal_llm.llms.llm import LLM, outcome_of
 from formal_llm.llms.local.encoders import BiEncoderScorer, EncoderLLM
 from formal_llm.llms.local.loading import Placement, load
 from formal_llm.llms.local.step_head import StepHead
@@ -132,7 +132,7 @@ class SentenceScorer:
         return {*self.head.steps, *self.head.neutral}.issuperset(names)
 
 
-class PlannerLLM:
+class PlannerLLM(LLM):
     """Answers by the scores of steps; where they are not known, by an encoder and by words together.
 
     Args:
@@ -143,13 +143,14 @@ class PlannerLLM:
     """
 
     def __init__(
-        self, scorer: SentenceScorer, encoder: BatchLLM, likeness: Likeness, name: str, weight: float = WEIGHT
+        self, scorer: SentenceScorer, encoder: LLM, likeness: Likeness, name: str, weight: float = WEIGHT
     ) -> None:
         self.scorer = scorer
         self.encoder = encoder
         self.likeness = likeness
         self.name = name
         self.weight = weight
+        self.at_once = encoder.at_once
 
     @classmethod
     def from_file(cls, file: str | Path | None = None) -> PlannerLLM:
@@ -172,7 +173,7 @@ class PlannerLLM:
         return cls(SentenceScorer(head, encoder.scorer), encoder, SimilarWords(encoder.scorer.vectors), name)
 
     @property
-    def identity(self) -> dict[str, object]:
+    def identity(self) -> dict[str, object]:  # type: ignore[override]
         """The settings that determine the answers, as JSON data: part of the key of an answer cache."""
         return {"llm": self.name, "weight": self.weight}
 
@@ -180,22 +181,11 @@ class PlannerLLM:
         """Whether all of these steps can be scored at once."""
         return self.scorer.knows(names)
 
-    def choose(self, question: Question) -> Answer:
-        """Answer ``question``.
-
-        Raises:
-            LLMError: the question is too long for the model.
-        """
-        (outcome,) = self.choose_many([question])
-        if isinstance(outcome, LLMError):
-            raise outcome
-        return outcome
-
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
+    def answer_all(self, questions: Sequence[Question], /) -> list[Answer | Exception]:
         """Answer all questions; a question that is too long gets its ``LLMError`` instead of an answer."""
-        found: list[Answer | LLMError | None] = [self._answer_by_steps(question) for question in questions]
+        found: list[Answer | Exception | None] = [self._answer_by_steps(question) for question in questions]
         other = [place for place, answer in enumerate(found) if answer is None]
-        read = self.encoder.choose_many([questions[place] for place in other]) if other else []
+        read = [outcome_of(one) for one in self.encoder.submit([questions[place] for place in other])] if other else []
         for place, answer in zip(other, read, strict=True):
             found[place] = self._answer_by_words(questions[place], answer)
         return [answer for answer in found if answer is not None]
@@ -214,9 +204,9 @@ class PlannerLLM:
             return Answer(question.nearest(wanted or [max(likely, key=likely.__getitem__)]), likely)
         return _choose_highest(values)
 
-    def _answer_by_words(self, question: Question, answer: Answer | LLMError) -> Answer | LLMError:
+    def _answer_by_words(self, question: Question, answer: Answer | Exception) -> Answer | Exception:
         """Add the value by words to the encoder's answer, except for selections, or if values are unknown."""
-        if isinstance(answer, LLMError) or question.several or answer.probabilities is None:
+        if isinstance(answer, Exception) or question.several or answer.probabilities is None:
             return answer
         values = worths(question, self.likeness)
         if values is None:

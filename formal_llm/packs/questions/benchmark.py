@@ -141,7 +141,7 @@ def run_agent(
         on_outcome: called with each outcome as it completes; not for votes.
 
     Raises:
-        ResultsError: a file in the folder belongs to another benchmark.
+        RecordError: a file in the folder belongs to another benchmark.
         ValueError: a question has no answer.
     """
     called = called or str(getattr(llm, "name", type(llm).__name__))

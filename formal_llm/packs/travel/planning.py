@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
 from itertools import combinations
 from typing import Unpack, cast
 
 from formal_llm.errors import InputError, NoValidPlan
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.llm import LLMLike, aanswered, answered, attempts
+from formal_llm.llms.llm import attempts
+from formal_llm.llms.providers import LLMLike
 from formal_llm.packs.travel.candidates import RATING, Preference, TravelOption, format_dollars
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.meals import NEVER
@@ -281,7 +281,7 @@ def plan_trip(
     """
     making = _Making(trips_of(query, world, prefer), llm, settings)
     if making.cities is not None:
-        driven(making.ask_cities(making.cities), partial(answered, making.planner.llm))
+        driven(making.ask_cities(making.cities), making.planner.llm.ask)
     return making.finish_trip(making.make_rest_planner().plan(making.task))
 
 
@@ -292,7 +292,7 @@ async def aplan_trip(
     """Plan a trip asynchronously; see :func:`plan_trip`."""
     making = _Making(trips_of(query, world, prefer), llm, settings)
     if making.cities is not None:
-        await adriven(making.ask_cities(making.cities), partial(aanswered, making.planner.llm))
+        await adriven(making.ask_cities(making.cities), making.planner.llm.aask)
     return making.finish_trip(await making.make_rest_planner().aplan(making.task))
 
 

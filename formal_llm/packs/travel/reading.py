@@ -12,7 +12,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from formal_llm.errors import QueryError, did_you_mean
-from formal_llm.llms.objects import Writer, generate_object
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.objects import ask_object
 from formal_llm.llms.schemas import closed
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import (
@@ -83,7 +84,7 @@ class QueryReading:
         return self.query.not_understood
 
 
-def read_query_with(llm: Writer, text: str, world: World, today: date | None = None) -> QueryReading:
+def read_query_with(llm: LLM, text: str, world: World, today: date | None = None) -> QueryReading:
     """Read a query with a model, in any language that it understands.
 
     Args:
@@ -103,7 +104,7 @@ def read_query_with(llm: Writer, text: str, world: World, today: date | None = N
     if not text.strip():
         raise QueryError(text, [("text", "there is no text", "write what is wanted: a trip from CITY to CITY ...")])
     prompt = _ASKED.format(today=today or date.today(), cuisines=", ".join(CUISINES), text=text)
-    fields: Mapping[str, Any] = generate_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
+    fields: Mapping[str, Any] = ask_object(llm, prompt, FORM, max_tokens=1024, check=_check_days).value
     known = {name.casefold(): name for name in [*world.cuisines, *CUISINES]}
     wanted = fields["cuisines"]
     draft = _QueryDraft(

@@ -20,7 +20,8 @@ from decimal import Decimal
 from typing import TypeAlias, TypeVar, cast
 
 from formal_llm.authored.files import parse_json
-from formal_llm.llms.generation import TextLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.rows import Accommodation, Attraction, Flight, Mode, Money, Restaurant
 from formal_llm.packs.travel.tables import ACCOMMODATIONS, ATTRACTIONS, FLIGHTS, RESTAURANTS
@@ -444,11 +445,11 @@ class ToolSession:
             raise _Illegal(f"{city} is not valid city in {list(self.world.cities())}.")
 
 
-def plan_writer(llm: TextLLM, max_tokens: int = 4096) -> PlanWriter:
+def plan_writer(llm: LLM, max_tokens: int = 4096) -> PlanWriter:
     """Create a function for ``Planner`` that lets a model write the plan from the notes."""
 
     def generate_plan(notes: str, query: str) -> str:
-        return llm.generate(_PLAN.format(notes=notes, query=query), max_tokens=max_tokens).text
+        return llm.ask(TextRequest(_PLAN.format(notes=notes, query=query), max_tokens=max_tokens)).text
 
     return generate_plan
 

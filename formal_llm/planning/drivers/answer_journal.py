@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from formal_llm.authored.files import parse_json
-from formal_llm.errors import AnswerFileError, InvalidAnswer, ResultsError
+from formal_llm.errors import InvalidAnswer, RecordError
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.recorded import AnswerTable, digest_data, outcome_from_data, outcome_to_data
 from formal_llm.llms.usage import NO_TOKENS
@@ -31,7 +30,7 @@ class AnswerJournal:
         paid_only: whether answers that took no request are left out.
 
     Raises:
-        ResultsError: another run is writing the file, or it belongs to another run or to something else.
+        RecordError: another run is writing the file, or it belongs to another run or to something else.
     """
 
     def __init__(
@@ -45,14 +44,13 @@ class AnswerJournal:
         self.path = Path(path)
         self._run, self._is_done, self._paid_only = run, is_done, paid_only
         self._waiting: dict[tuple[int, str], deque[Answer | InvalidAnswer]] = {}
-        with _convert_errors():
-            self._table = AnswerTable(self.path, exclusive=True)
-            try:
-                self._load_answers()
-                self._drop_done()
-            except BaseException:
-                self._table.close()
-                raise
+        self._table = AnswerTable(self.path, exclusive=True)
+        try:
+            self._load_answers()
+            self._drop_done()
+        except BaseException:
+            self._table.close()
+            raise
 
     def take(self, index: int, question: Question, *, legal: bool = False) -> Answer | InvalidAnswer | None:
         """Return the next answer that a question of a task got in an earlier run, once; None if there is none.
@@ -70,41 +68,41 @@ class AnswerJournal:
         """Write an answer, legal or not; anything else is ignored.
 
         Raises:
-            ResultsError: it could not be written; the file is as it was.
+            RecordError: it could not be written; the file is as it was.
         """
         if not isinstance(given, (Answer, InvalidAnswer)):
             return
         if self._paid_only and not (given.usage or NO_TOKENS).requests:
             return
         data = json.dumps(outcome_to_data(given), ensure_ascii=False)
-        with _convert_errors():
-            self._table.add(digest_data(question.content), self._run, str(index), data)
+        self._table.add(digest_data(question.content), self._run, str(index), data)
 
     def close(self) -> None:
         """Drop the answers of tasks that are done; without others the file is removed."""
         if self._table.closed:
             return
-        with _convert_errors():
-            try:
-                self._drop_done()
-                empty = not len(self._table)
-            finally:
-                self._table.close()
+        try:
+            self._drop_done()
+            empty = not len(self._table)
+        finally:
+            self._table.close()
         if empty:
             self.path.unlink()
 
     def _load_answers(self) -> None:
         for number, key, run, walk, outcome in self._table.find():
-            place = f"{self.path}: row {number}"
             if run != self._run.encode():
-                raise ResultsError(
-                    f"{place}: the journal belongs to another run; remove it, or give another file of results"
+                raise RecordError(
+                    f"row {number}: the journal belongs to another run; remove it, or give another file of results",
+                    file=str(self.path),
                 )
             try:
                 slot = int(walk), key.decode()
                 self._waiting.setdefault(slot, deque()).append(outcome_from_data(parse_json(outcome, once=True)))
             except (ValueError, TypeError, AttributeError):
-                raise ResultsError(f"{place}: this is not a row of a journal; remove the file") from None
+                raise RecordError(
+                    f"row {number}: this is not a row of a journal; remove the file", file=str(self.path)
+                ) from None
 
     def _drop_done(self) -> None:
         known = {int(walk) for (walk,) in self._table.execute("SELECT DISTINCT walk FROM answers")}
@@ -112,11 +110,3 @@ class AnswerJournal:
         for index in done:
             self._table.execute("DELETE FROM answers WHERE walk = ?", str(index))
         self._waiting = {slot: answers for slot, answers in self._waiting.items() if slot[0] not in done}
-
-
-@contextmanager
-def _convert_errors() -> Iterator[None]:
-    try:
-        yield
-    except AnswerFileError as error:
-        raise ResultsError(str(error)) from None

@@ -16,9 +16,9 @@ from typing import Protocol, TypeVar
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, RunStopped
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import Writing
 from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.planning.drivers.driving import Snapshot, Steps, WalkDriver
 from formal_llm.planning.plans.plan import Plan
@@ -102,7 +102,7 @@ class SharedBudget:
         Raises:
             BudgetExceeded: with the partial plan.
         """
-        writes = isinstance(question, Writing)
+        writes = isinstance(question, TextRequest)
         budget = replace(self._budget, questions=None) if writes else self._budget
         spent = budget.spent(self._meter.count_usage(0))
         if spent is not None:
@@ -181,7 +181,7 @@ class TaskRun:
         """Take an answer to the question; or what was raised instead of one, which ends it unless it is asked again.
 
         Raises:
-            ResultsError: the answer could not be journalled.
+            RecordError: the answer could not be journalled.
         """
         if self._keeping.journal is not None and self.question is not None:
             self._keeping.journal.record(self._index, self.question, given)

@@ -24,8 +24,8 @@ from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.symbols import selection_members
-from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.search import Ask, ask_once, greedy
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -70,6 +70,7 @@ class DraftRules:
         names: the names of a draft.
         free: the names that a draft may leave out: what calls are applied to, the answers of a chart.
         schema: the JSON schema of a draft.
+        prefix, calls: whether words run from the last step to the first; whether plans are nested calls.
     """
 
     def __init__(self, table: ChoiceTable) -> None:
@@ -78,6 +79,7 @@ class DraftRules:
         arguments = find_arguments(vocabulary.grammar) if vocabulary.order == "prefix" else frozenset()
         decisions = {t.read for t in base_with_clock(pda).transitions if t.decision} if pda is not None else set()
         self.prefix = vocabulary.order == "prefix"
+        self.calls = bool(arguments)
         self.free = arguments | {name for name in decisions if name is not None}
         self._terminals = dict.fromkeys(vocabulary.terminals)
         self.names = tuple(
@@ -153,14 +155,10 @@ def _find_selections(pda: PDA | None) -> list[tuple[str, ...]]:
     return [members for name in names if len(members := selection_members(name) or ()) > 1]
 
 
-def draft_and_mend(
-    walk: Walk, ask: Ask = ask_once, *, held: bool = False, on_event: EventCallback | None = None
-) -> Steps:
+def draft_and_mend(walk: Walk, ask: Ask = ask_once, *, on_event: EventCallback | None = None) -> Steps:
     """Take a walk to its end along a draft, and along answers where that breaks the rules.
 
-    Where the model can be ``held`` to a schema, the request for the draft has one.
-
-    The first request is a :class:`~formal_llm.llms.generation.Writing`.
+    The first request is a :class:`~formal_llm.llms.TextRequest`.
 
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
@@ -173,7 +171,7 @@ def draft_and_mend(
     if fresh:
         if walk.budget.metered:
             walk.afford(question=False)
-        answer = yield from ask(build_request(walk, rules, held=held))
+        answer = yield from ask(build_request(walk, rules))
         walk.count_draft(answer.usage)
         walk.draft = WalkDraft(answer.text)
         draft = rules.read_draft(answer.text)
@@ -195,19 +193,23 @@ def draft_and_mend(
     yield from greedy(walk, ask)
 
 
-def build_request(walk: Walk, rules: DraftRules, *, held: bool) -> Writing:
+def build_request(walk: Walk, rules: DraftRules) -> TextRequest:
     """Build the request for a draft."""
     table, wording, task = walk.table, walk.wording, walk.task.description
     parts = {
         "names": describe_names(table, rules.names),
-        "rules": describe_rules(table),
-        "limits": describe_limits(table),
+        "limits": _write_paragraph("How often, and up to which sums:", describe_limits(table)),
+        "rules": _write_paragraph("The rules of a plan:", describe_rules(table, calls=rules.calls)),
     }
-    prompt = wording.ask_draft(task, walk.partial.tree, parts, table.vocabulary.order)
+    prompt = wording.ask_draft(task, parts)
     messages = (*wording.before((), task, table.rules), Message("user", prompt))
     least = walk.table.lookahead.least_length(walk.configuration)
     tokens = _TOKENS + _STEP_TOKENS * int(min(least, 100))
-    return Writing(messages, max_tokens=tokens, task=task, walk=walk.name, schema=rules.schema if held else None)
+    return TextRequest(messages, max_tokens=tokens, task=task, walk=walk.name, schema=rules.schema)
+
+
+def _write_paragraph(heading: str, lines: str) -> str:
+    return f"{heading}\n{lines}\n\n" if lines else ""
 
 
 def _find_way(walk: Walk, rules: DraftRules, draft: Word) -> Continuation | None:

@@ -7,11 +7,11 @@ its place, goes in. What makes the steps is a search (:mod:`formal_llm.planning.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Protocol
 
 from formal_llm.automata import Source
-from formal_llm.llms.llm import LLM, aanswered
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.usage import Prices
 from formal_llm.planning.json_data import JSON
@@ -58,19 +58,3 @@ class WalkDriver(Protocol):
 
     async def adrive(self, walk: Walk) -> Plan:
         """As :meth:`drive`, without blocking the event loop."""
-
-
-def try_answer(choose: Callable[[Question], Answer], question: Question) -> Answer | Exception:
-    """The answer to a question, or what was raised in its place."""
-    try:
-        return choose(question)
-    except Exception as error:
-        return error
-
-
-async def atry_answer(llm: LLM, question: Question) -> Answer | Exception:
-    """As :func:`try_answer` of an LLM, without blocking the event loop."""
-    try:
-        return await aanswered(llm, question)
-    except Exception as error:
-        return error

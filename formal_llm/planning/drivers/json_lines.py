@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 from formal_llm.authored.files import check_plain
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 
 
 def open_exclusively(path: Path, *, what: str = "file", busy: str) -> FileIO:
@@ -21,7 +21,7 @@ def open_exclusively(path: Path, *, what: str = "file", busy: str) -> FileIO:
         busy: the message if another process has it, with the way out.
 
     Raises:
-        ResultsError: it cannot be written to, or another process has it.
+        RecordError: it cannot be written to, or another process has it.
     """
     while True:
         try:
@@ -29,12 +29,12 @@ def open_exclusively(path: Path, *, what: str = "file", busy: str) -> FileIO:
             # Unbuffered: what has been written is the system's, and survives the end of this process.
             file = path.open("ab+", buffering=0)
         except OSError as error:
-            raise ResultsError(f"{path}: the {what} cannot be written: {error.strerror}") from None
+            raise RecordError(f"the {what} cannot be written: {error.strerror}", file=str(path)) from None
         try:
             _lock_file(file)
         except OSError:
             file.close()
-            raise ResultsError(f"{path}: {busy}") from None
+            raise RecordError(busy, file=str(path)) from None
         if _is_in_place(file, path):
             return file
         file.close()  # it was replaced between the two, by the one who had it: what is there now is another file
@@ -46,7 +46,7 @@ def replace_exclusively(file: FileIO, path: Path, parts: Iterable[bytes], *, bus
     There is no moment at which another process could have the one or the other.
 
     Raises:
-        ResultsError: another file is there now; it is left as it is.
+        RecordError: another file is there now; it is left as it is.
     """
     beside = path.with_name(path.name + ".new")
     new = open_exclusively(beside, busy=busy)
@@ -65,11 +65,12 @@ def replace_exclusively(file: FileIO, path: Path, parts: Iterable[bytes], *, bus
 
 
 def check_in_place(file: FileIO, path: Path) -> None:
-    """Raise ``ResultsError`` if the open file is not at its path any more: what is written to it is lost."""
+    """Raise ``RecordError`` if the open file is not at its path any more: what is written to it is lost."""
     if not _is_in_place(file, path):
-        raise ResultsError(
-            f"{path}: the file was replaced, moved or deleted while it was being written to; "
-            "what stands there now is left as it is: run the command again"
+        raise RecordError(
+            "the file was replaced, moved or deleted while it was being written to; "
+            "what stands there now is left as it is: run the command again",
+            file=str(path),
         )
 
 
@@ -96,7 +97,7 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
 
     Raises:
         ValueError: such a number that may not be.
-        ResultsError: the line could not be written whole; the file is as it was. Or it is no longer at ``path``.
+        RecordError: the line could not be written whole; the file is as it was. Or it is no longer at ``path``.
     """
     check_in_place(file, path)
     line = encode_line(data, allow_nan=allow_nan)
@@ -104,7 +105,7 @@ def write_line(file: FileIO, path: Path, data: Mapping[str, object], what: str, 
     written = file.write(line) or 0
     if written != len(line):
         file.truncate(os.fstat(file.fileno()).st_size - written)
-        raise ResultsError(f"{path}: {what} could not be written whole: disk full?")
+        raise RecordError(f"{what} could not be written whole: disk full?", file=str(path))
 
 
 def write_atomically(path: Path, parts: Iterable[bytes], *, durable: bool = False) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from formal_llm.automata import PDA, Limits, Source
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, pause_garbage_collection
+from formal_llm.automata.models.quantities import Number
 from formal_llm.errors import InvalidAnswer, WritesNoText
 from formal_llm.llms.driven import adriven, driven
-from formal_llm.llms.generation import ObjectLLM, TextLLM
-from formal_llm.llms.llm import Asking, LLMLike, aanswered, answered, attempts, resolve
+from formal_llm.llms.llm import Asking, attempts
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.llms.question import Question
 from formal_llm.llms.usage import NO_TOKENS, Prices, TokenUsage
 from formal_llm.planning.drivers.batch import Keeping, Outcome, TaskRunBatch
@@ -21,7 +22,7 @@ from formal_llm.planning.drivers.search import best_first, greedy, sample
 from formal_llm.planning.drivers.solving import Runner, Solution, TaskSolver, asolve_task, solve_task
 from formal_llm.planning.drivers.streams import arun_batch, astream_outcomes, run_batch, stream_outcomes
 from formal_llm.planning.plans.plan import Plan
-from formal_llm.planning.source import source_of
+from formal_llm.planning.source import limits_of, source_of, with_rules
 from formal_llm.planning.task import Task
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
@@ -126,6 +127,8 @@ class PlansMany:
 Search = Literal["greedy", "best-first", "sample", "draft", "exact"]
 #: The maximum number of choice tables kept, one for each goal and limits of a task; the least recently used one goes.
 _TABLES = 64
+#: With more steps than this, a draft is asked for only where ``search`` says so: the request shows all of them.
+_SHOWN_STEPS = 200
 #: The result of carrying out a plan.
 R = TypeVar("R")
 
@@ -151,7 +154,9 @@ class Planner(PlansMany):
         source: a grammar, a flowchart, a behaviour, or an automaton.
         llm: the model that answers: a provider string (``"openai:MODEL"``, ``"builtin"``, ...), a function of the
             question, or an object with ``choose``.
-        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts.
+        limits: limits besides those of ``source``; of two limits on the same thing the tighter one counts. A mapping
+            has the most uses of steps and the most that quantities may sum to: ``{"scan": 1, "cost": 5}``.
+        rules: rules about order besides those of ``source``: sentences (``"backup before migrate"``) or formulas.
         constraints: finite automata that the plan's word must satisfy as well.
         lookahead: ``"on"`` to offer only options from which a valid plan can be finished; ``"off"`` to offer everything
             that the automaton allows next, and to backtrack from dead ends.
@@ -162,7 +167,8 @@ class Planner(PlansMany):
             the rules (see :mod:`formal_llm.planning.drivers.draft`); the LLM must be able to write free text.
             ``"exact"`` asks one question about all steps and finds the best plan by the answer (see
             :mod:`formal_llm.planning.drivers.exact`). None: ``"exact"`` for an LLM that answers best so
-            (``minilm-planner``) if the rules can be weighed, otherwise ``"greedy"``.
+            (``minilm-planner``) if the rules can be weighed; ``"draft"`` for one that writes (hosted models) if there
+            are at most 200 steps; otherwise ``"greedy"``, the search of Formal-LLM.
         seed: the seed of ``"sample"``. The draws continue from plan to plan; in :meth:`plan_all` each task has its own
             draws, independent of the order of the answers.
         length_penalty: for ``"best-first"``: 0 for the most probable plan; above 0, longer plans are favoured (see
@@ -196,7 +202,8 @@ class Planner(PlansMany):
         source: Source,
         llm: LLMLike = "builtin",
         *,
-        limits: Limits | None = None,
+        limits: Limits | Mapping[str, Number] | None = None,
+        rules: Sequence[str] = (),
         constraints: Sequence[PDA] = (),
         lookahead: LookaheadMode = "on",
         search: Search | None = None,
@@ -226,11 +233,11 @@ class Planner(PlansMany):
         if tries < 1:
             raise ValueError("tries counts from 1")
         (budget or Budget()).check(prices)
-        self.source = source_of(source)
+        self.source = source_of(with_rules(source, rules))
         self.llm = resolve(llm)
-        if search == "draft" and not isinstance(self.llm, TextLLM):
+        if search == "draft" and "write" not in self.llm.can:
             raise WritesNoText(self.llm, "draft a plan", "let it choose: search='greedy'")
-        self.limits = limits or Limits()
+        self.limits = limits_of(limits, self.source)
         self.constraints = tuple(constraints)
         self.lookahead = lookahead
         self.search: Search | None = search
@@ -328,16 +335,16 @@ class Planner(PlansMany):
 
         walk = self.start(task)
         weigh_steps(walk.table)  # before anything is asked
-        return driven(ask_weights(walk, partial(self._ask_question, walk)), partial(answered, self.llm))
+        return driven(ask_weights(walk, partial(self._ask_question, walk)), self.llm.ask)
 
     def drive(self, walk: Walk) -> Plan:
         """Answer a walk's questions with this planner's LLM and search until the plan is finished."""
-        driven(self.steps(walk), partial(answered, self.llm))
+        driven(self.steps(walk), self.llm.ask)
         return walk.plan
 
     async def adrive(self, walk: Walk) -> Plan:
         """Drive a walk as :meth:`drive` does, without blocking the event loop."""
-        await adriven(self.steps(walk), partial(aanswered, self.llm))
+        await adriven(self.steps(walk), self.llm.aask)
         return walk.plan
 
     def steps(self, walk: Walk, rng: random.Random | None = None) -> Steps:
@@ -369,17 +376,21 @@ class Planner(PlansMany):
             return best_first(walk, ask, length_penalty=self.length_penalty)
         if self.search == "sample":
             return sample(walk, rng or self._random, ask)
-        knows = getattr(self.llm, "knows_steps", None) if self.search is None else None
+        knows = self.llm.knows_steps if self.search is None else None
         if self.search == "exact" or knows is not None:
             from formal_llm.planning.drivers.exact import find_steps, plan_at_once  # numpy, unlike other searches
 
             if knows is None or knows(find_steps(walk.table)):
                 return plan_at_once(walk, ask, or_greedy=self.search is None)
-        if self.search == "draft":
+        if self.search == "draft" or (self.search is None and self._may_draft(walk)):
             from formal_llm.planning.drivers.draft import draft_and_mend  # parses free text, unlike other searches
 
-            return draft_and_mend(walk, ask, held=isinstance(self.llm, ObjectLLM), on_event=self.on_event)
+            return draft_and_mend(walk, ask, on_event=self.on_event)
         return greedy(walk, ask)
+
+    def _may_draft(self, walk: Walk) -> bool:
+        """Whether the LLM plans best by drafts, and the steps can be shown."""
+        return self.llm.drafts and len(list(walk.table.vocabulary.terminals)) <= _SHOWN_STEPS
 
     def _ask_question(self, walk: Walk, question: Question) -> Asking:
         """Ask a question until its answer is legal, within the walk's budget, charging the walk for failed attempts."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from formal_llm.authored.files import parse_json
-from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, ResultsError
+from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan, RecordError
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.driving import Snapshot
 from formal_llm.planning.drivers.json_lines import encode_line, open_exclusively, replace_exclusively, write_line
@@ -89,13 +89,13 @@ def run_of(planner: Planner) -> dict[str, str]:
     Labels and texts are part of it, since the questions contain them.
     """
     llm = planner.llm
-    identity = getattr(llm, "identity", None) or {"llm": getattr(llm, "name", "") or type(llm).__name__}
+    identity = llm.identity or {"llm": llm.name or type(llm).__name__}
     pages = planner.pages and planner.pages.cache_key
     search = [planner.search, planner.seed, planner.length_penalty, planner.lookahead, pages]
     rules = [fingerprint_of((table := planner.table()).automaton), planner.limits.lines(), _list_rule_texts(table)]
     rules.append(table.vocabulary.order)
     identity_text = json.dumps([identity, asdict(planner.wording), search, rules], sort_keys=True, default=str)
-    return {"llm": identity["llm"], "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
+    return {"llm": str(identity["llm"]), "run": hashlib.sha256(identity_text.encode()).hexdigest()[:16]}
 
 
 def _list_rule_texts(table: ChoiceTable) -> list[object]:
@@ -204,7 +204,7 @@ class Results:
         places: where the lines of tasks begin.
 
     Raises:
-        ResultsError: another run is writing the file; it belongs to another run, or is no results file. The file is
+        RecordError: another run is writing the file; it belongs to another run, or is no results file. The file is
             left as it is.
     """
 
@@ -254,7 +254,7 @@ class Results:
         """Raise unless the tasks are those of the file, or begin with them.
 
         Raises:
-            ResultsError: a task in the file is another one now, or has another goal or other limits.
+            RecordError: a task in the file is another one now, or has another goal or other limits.
         """
         known = zip_longest(map(_describe_task, tasks), self.places.status, fillvalue=None)
         for index, (now, status) in enumerate(known):
@@ -264,7 +264,7 @@ class Results:
             changed = next((key for key in ("task", "goal", "limits") if (now or {}).get(key) != line.get(key)), None)
             if changed is not None:
                 of = {"task": "", "goal": " with another goal", "limits": " with other limits"}[changed]
-                raise ResultsError(
+                raise RecordError(
                     f"{self.path} has another task {index}{of} than the tasks have now ({line['task']!r}); "
                     "tasks may be added at the end; for others give another file"
                 )
@@ -289,7 +289,7 @@ class Results:
         Those without an answer, which were not begun, are taken out.
 
         Raises:
-            ResultsError: the file was replaced, moved or deleted meanwhile; a file that is there now is kept.
+            RecordError: the file was replaced, moved or deleted meanwhile; a file that is there now is kept.
         """
         failed = self.places.counts[FAILED]
         if failed:
@@ -344,7 +344,7 @@ class Results:
             data = self._parse_line(line)
             if data is None and not line.endswith(b"\n"):
                 if number == 1 and not line.startswith(b'{"format"'[: len(line)]):
-                    raise ResultsError(f"{self.path}: this is no results file; give another name")
+                    raise RecordError("this is no results file; give another name", file=str(self.path))
                 break
             self._load_line(number, data, place)
         else:
@@ -364,17 +364,22 @@ class Results:
 
     def _load_line(self, number: int, data: dict[str, Any] | None, place: int) -> None:
         if data is None:
-            raise ResultsError(f"{self.path}:{number}: this is not a line of a results file; mend or remove it")
+            raise RecordError(
+                "this is not a line of a results file; mend or remove it", file=str(self.path), line=number
+            )
         if data.get("run") != self._run["run"]:
             other = data.get("llm")
             same = other == self._run["llm"]
             why = "rules, their texts, search or wording are not the same" if same else f"there the llm is {other}"
-            raise ResultsError(
-                f"{self.path}:{number}: the file belongs to another run ({why}); give another file, "
-                f"or the settings of that run"
+            raise RecordError(
+                f"the file belongs to another run ({why}); give another file, or the settings of that run",
+                file=str(self.path),
+                line=number,
             )
         if data["index"] in self.done:
-            raise ResultsError(f"{self.path}:{number}: task {data['index']} stands there twice; remove one line")
+            raise RecordError(
+                f"task {data['index']} stands there twice; remove one line", file=str(self.path), line=number
+            )
         self._record_line(data, place)
 
     def _record_line(self, line: Mapping[str, Any], place: int) -> None:

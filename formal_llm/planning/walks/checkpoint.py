@@ -10,7 +10,7 @@ from typing import Any
 from formal_llm.authored.files import parse_json
 from formal_llm.authored.tables import AlternativeShape, Items, Keys, Shape, problems
 from formal_llm.automata.lookahead.cheapest import INFINITE
-from formal_llm.errors import NoValidPlan, SnapshotError
+from formal_llm.errors import NoValidPlan, RecordError
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage, Verdicts
@@ -123,14 +123,14 @@ class Checkpoint:
 
     @classmethod
     def from_data(cls, data: Mapping[str, JSON] | str) -> Checkpoint:
-        """The checkpoint in JSON data or JSON text; SnapshotError, with the place, where it is damaged."""
+        """The checkpoint in JSON data or JSON text; RecordError, with the place, where it is damaged."""
         try:
             read: Any = parse_json(data) if isinstance(data, str) else data
         except ValueError as error:
-            raise SnapshotError(f"the snapshot is damaged: {error}") from error
+            raise RecordError(f"the snapshot is damaged: {error}") from error
         version = read.get("format", _FORMAT) if isinstance(read, Mapping) else _FORMAT
         if isinstance(version, str) and version != _FORMAT:
-            raise SnapshotError(f"unknown format {version!r}; this version reads {_FORMAT}")
+            raise RecordError(f"unknown format {version!r}; this version reads {_FORMAT}")
         for found in problems(read, _SHAPE):
             raise _make_damage_error(found.problem)
         _check_usage(read["usage"], sum(row["asked"] for row in read["journal"]))
@@ -149,21 +149,21 @@ class Checkpoint:
         """Raise unless the checkpoint belongs to the automaton of this fingerprint.
 
         Raises:
-            SnapshotError: it belongs to another one, or to a walk with the other kind of lookahead.
+            RecordError: it belongs to another one, or to a walk with the other kind of lookahead.
         """
         if self.fingerprint != fingerprint:
-            raise SnapshotError(
+            raise RecordError(
                 f"the snapshot was taken on another automaton (fingerprint {self.fingerprint}, this one has "
                 f"{fingerprint}): the rules, the limits or the goal are not the same"
             )
         if self.look != look:
-            raise SnapshotError(f"the snapshot was taken with lookahead {'on' if self.look else 'off'}")
+            raise RecordError(f"the snapshot was taken with lookahead {'on' if self.look else 'off'}")
 
     def replay(self, trail: Trail, budget: Budget, partial: Callable[[], Plan]) -> None:
         """Make the choices of the journal again, on a trail at its beginning; they raise no events.
 
         Raises:
-            SnapshotError: the journal has a choice that the automaton does not offer, or rules out so much
+            RecordError: the journal has a choice that the automaton does not offer, or rules out so much
                 of a question that one answer or none is left.
         """
         on_event, trail.on_event = trail.on_event, None
@@ -308,12 +308,12 @@ def _check_pairs(rows: Sequence[Sequence[Any]]) -> Iterator[Sequence[Any]]:
         yield row
 
 
-def _make_damage_error(problem: str) -> SnapshotError:
-    return SnapshotError(f"the snapshot is damaged: {problem}")
+def _make_damage_error(problem: str) -> RecordError:
+    return RecordError(f"the snapshot is damaged: {problem}")
 
 
-def _make_misfit_error(number: int, problem: str) -> SnapshotError:
-    return SnapshotError(f"the snapshot does not fit: journal {number}: {problem}")
+def _make_misfit_error(number: int, problem: str) -> RecordError:
+    return RecordError(f"the snapshot does not fit: journal {number}: {problem}")
 
 
 def _is_possible_key(key: ChoiceKey, entry: JournalEntry) -> bool:

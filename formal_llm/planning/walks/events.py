@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from formal_llm.automata import Word
-from formal_llm.llms.generation import Writing
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.plans.usage import Usage
 from formal_llm.planning.task import Task
@@ -140,9 +140,9 @@ def logged(logger: logging.Logger | None = None, *, content: bool = False) -> Ca
         match event:
             case Started(task):
                 log.info("%splanning%s", name, f": {task.description}" if content else "")
-            case Asked(Writing()):
+            case Asked(TextRequest()):
                 log.debug("%sasked for a draft", name)
-            case Answered(Writing(), answer):
+            case Answered(TextRequest(), answer):
                 log.debug("%sgot a draft%s", name, f": {answer.text}" if content else "")
             case Drafted(_, taken, problem):
                 suffix = f": {problem}" if problem and content else ""

@@ -356,7 +356,7 @@ class Walk(DraftFollower):
             **settings: the other arguments of the constructor; ``task`` is needed if it has a goal or limits.
 
         Raises:
-            SnapshotError: it is damaged, or was taken from a walk with another automaton or another lookahead setting.
+            RecordError: it is damaged, or was taken from a walk with another automaton or another lookahead setting.
         """
         checkpoint = Checkpoint.from_data(snapshot)
         if not isinstance(source, ChoiceTable):

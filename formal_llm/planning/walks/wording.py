@@ -27,7 +27,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.walks.choices import Choice
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
-_DRAFT = dict.fromkeys(("task", "progress", "names", "rules", "limits", "instruction"), "")
+_DRAFT = dict.fromkeys(("task", "names", "rules", "limits", "instruction"), "")
 #: The templates of a wording, each with the placeholders that it may use.
 FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("prompt", _PROMPT), ("follow_up", _PROMPT), ("system", {"task": "", "rules": ""}),
@@ -120,8 +120,8 @@ class Wording:
             punctuation gets a colon.
         look: the question for all steps of a plan (``search="exact"``); may use ``{task}``, ``{options}`` and
             ``{instruction}``. The task comes last, so that a model reads what comes before only once.
-        draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{progress}``,
-            ``{names}`` (the names that plans consist of), ``{rules}``, ``{limits}``, ``{instruction}``.
+        draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{names}`` (the
+            names that plans consist of), ``{limits}``, ``{rules}`` (both end with an empty line), ``{instruction}``.
         draft_form: the form of a draft.
         draft_wanted: the note in a question at which the draft breaks the rules; may use ``{plan}``.
     """
@@ -163,11 +163,7 @@ class Wording:
         "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n"
         "{instruction}\n\nTask description: {task}"
     )
-    draft: str = (
-        "A plan is made of these steps:\n{names}\n\n"
-        "The rules of a plan:\n{rules}\n{limits}\n\nCurrent progress:\n{progress}\n\n{instruction}\n\n"
-        "Task description: {task}"
-    )
+    draft: str = "A plan is made of these steps:\n{names}\n\n{limits}{rules}{instruction}\n\nTask description: {task}"
     draft_form: str = (
         "Which steps does the task need? Write just these, as few as possible, in the order in which they are carried "
         'out, by their names from above, as JSON: {"plan": [names]}.'
@@ -262,10 +258,9 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
-    def ask_draft(self, task: str, tree: Node, parts: Mapping[str, str], order: Order) -> str:
-        """Write the request for a draft, given the tree of the plan so far; ``parts`` has names, rules and limits."""
-        progress = self.progress(tree, order)
-        return fill_template(self.draft, {"task": task, "progress": progress, "instruction": self.draft_form, **parts})
+    def ask_draft(self, task: str, parts: Mapping[str, str]) -> str:
+        """Write the request for a draft; ``parts`` has names, rules and limits."""
+        return fill_template(self.draft, {"task": task, "instruction": self.draft_form, **parts})
 
     def ask_steps(self, task: str, options: Sequence[str]) -> str:
         """Write the question for all steps of a plan at once."""
@@ -438,5 +433,4 @@ def shortened(wording: Wording, name: str = "terse") -> Wording:
 
 def adapt_wording(wording: Wording, llm: LLM) -> Wording:
     """Shorten a default wording for an LLM that prefers a short one (its attribute ``wording``)."""
-    name = getattr(llm, "wording", "")
-    return shortened(wording, name) if name else wording
+    return shortened(wording, llm.wording) if llm.wording else wording

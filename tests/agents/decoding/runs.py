@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from formal_llm.agents import Correction, Markers, Monitor, Segment, Transcript
 from formal_llm.agents.decoding.writer import Due, SegmentBegan, Spent, Text, Writer, WriterEvent, added
+from formal_llm.llms import LLM, Question, Wrapper
+from formal_llm.llms.wrappers import Steps
 
 #: What models may write that has something to do with markers, or nothing.
 BITS = ["so ", "\n", " ", "[", "]", "[A", "[B]", "[Ab]", "[\\A]", "[A]", "[Abc]", "C", "é", "\ud83d", "the end", "\\"]
@@ -22,12 +24,17 @@ class Endless(Exception):
     """The world was asked too often."""
 
 
-class Continues:
+class Continues(Wrapper):
     """A model that goes on with a text, and does nothing else."""
 
-    def __init__(self, llm: Any) -> None:
-        self.continue_text = llm.continue_text
-        self.stream_continuation = llm.stream_continuation
+    def __init__(self, llm: LLM) -> None:
+        super().__init__(llm)
+        self.can = frozenset({"continue"})
+        self.stream = llm.stream  # type: ignore[method-assign]
+
+    def around(self, request: Question) -> Steps:
+        assert request.kind == "continue"
+        return (yield request)  # type: ignore[no-any-return]
 
 
 def markers_for(monitor: Monitor) -> Markers:

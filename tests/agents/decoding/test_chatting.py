@@ -12,10 +12,9 @@ from formal_llm.agents.decoding.chatting import ChattingWriter
 from formal_llm.agents.decoding.contents import FreeText, OneOf, Regex, Validated
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import ProviderError, WritesNoText, WritingError
-from formal_llm.llms import RandomLLM, ScriptedLLM
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, Writing
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM, ScriptedLLM
 from formal_llm.llms.question import Answer
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
+from formal_llm.llms.text_request import CUT_OFF, FILTERED, INSTRUCTION, REFUSED, TextRequest
 from formal_llm.llms.usage import TokenUsage
 from tests.agents.decoding.runs import Endless, bits, in_turn, markers_for, run
 from tests.strategies import automata, examples, limited_automata, limited_grammars
@@ -44,7 +43,7 @@ class TestRandomRules:
     def check(self, rules, texts, streaming, seed, world, limits=None):
         monitor = Monitor(rules, limits=limits)
         markers = markers_for(monitor)
-        llm = FunctionTextLLM(in_turn(texts), RandomLLM(seed).choose, piece=2)
+        llm = FunctionLLM(in_turn(texts), can=TEXTS, choose=RandomLLM(seed).ask, piece=2)
         writer = ChattingWriter(llm, markers, bounds=Bounds(state_tokens=12, requests=60), streaming=streaming)
         try:
             transcript = run(writer, monitor, world=world, most=40, markers=markers)
@@ -63,7 +62,7 @@ def test_the_shipped_agents(name, seed, streaming):
     behaviour = Behaviour.load(name)
     markers, monitor = Markers.of(behaviour), Monitor(behaviour)
     texts = [*markers.states, *(marker[:-2] for marker in markers.states), "so ", "\n", "[[", "[\\Answer]"]
-    writer = ChattingWriter(RandomTextLLM(seed, texts, most=5), behaviour, streaming=streaming)
+    writer = ChattingWriter(RandomLLM(seed, can=TEXTS, words=texts, most=5), behaviour, streaming=streaming)
     first = next(iter(monitor.allowed()))
     world = {name: "[Answer] 1" for name, state in behaviour.states.items() if state.from_environment}
     begun = Transcript(name, (Segment(first, "How? [Answer] 2", "user"),))
@@ -77,7 +76,7 @@ def test_the_shipped_agents(name, seed, streaming):
 
 
 def react(*texts, answers=(), contents=None, bounds=None, streaming=False, world="[Answer] 9"):
-    llm = ScriptedTextLLM(texts, answers, piece=4)
+    llm = ScriptedLLM(answers, texts, piece=4)
     writer = ChattingWriter(llm, REACT, instructions="You act.", bounds=bounds, streaming=streaming)
     assert isinstance(writer, Writer)
     made = run(
@@ -113,8 +112,8 @@ def test_a_round_takes_one_request(streaming):
 def test_an_observation_of_the_model_is_never_one():
     # The stop cuts it before the model writes it. A server without stops lets it pass: it is cut here.
     forged = f"{ROUND}[Observation] 42 m\n[Final Thought] f [Answer] 42 m"
-    llm = FunctionTextLLM(in_turn([forged, END]))
-    llm.choose = without_stops(llm.choose)
+    llm = FunctionLLM(in_turn([forged, END]), can=TEXTS, choose=lambda _: 1)
+    llm.answer = without_stops(llm.answer)
     made = run(ChattingWriter(llm, REACT), Monitor(REACT).after("Ques"), ASKED, world={"Obs": "41 m"},
                markers=Markers.of(REACT))  # fmt: skip
     assert made.text_of("Obs") == "41 m" and made.answer == "9 m"
@@ -124,7 +123,7 @@ def test_an_observation_of_the_model_is_never_one():
 
 def without_stops(choose):
     def unbounded(question):
-        if isinstance(question, Writing):
+        if isinstance(question, TextRequest):
             question.stop = ()
         return choose(question)
 
@@ -177,8 +176,8 @@ def test_a_validated_text_is_asked_for_as_an_object_where_it_was_wrong():
     }
     contents = {"Ans": Validated(lambda text: "" if text == '{"m": 9}' else "it is no JSON", schema)}
     made, requests = react(ROUND, END, '{"m": 9}', contents=contents)
-    assert made.answer == '{"m": 9}' and [request.schema for request in requests] == [None, None, schema]
-    assert requests[2].stop == ()
+    assert made.answer == '{"m": 9}' and [INSTRUCTION in request.prompt for request in requests] == [False, False, True]
+    assert '"m"' in requests[2].prompt and requests[2].stop == ()
 
 
 def test_a_message_that_was_cut_off_is_continued():
@@ -192,14 +191,14 @@ def test_a_message_that_was_cut_off_is_continued():
 
 
 def test_a_model_that_thinks_gets_more_room():
-    class Thinks(FunctionTextLLM):
-        def choose(self, question):
-            if isinstance(question, Writing) and question.max_tokens < 40:
+    class Thinks(FunctionLLM):
+        def answer(self, question):
+            if isinstance(question, TextRequest) and question.max_tokens < 40:
                 return Answer((), usage=TokenUsage(1, 9, question.max_tokens), stopped=CUT_OFF)
-            return super().choose(question)
+            return super().answer(question)
 
     behind = Monitor(REACT).after("Ques"), ASKED
-    llm = Thinks(in_turn([ROUND, END]))
+    llm = Thinks(in_turn([ROUND, END]), can=TEXTS)
     made = run(ChattingWriter(llm, REACT, bounds=Bounds(turn_tokens=20)), *behind, world={"Obs": "9"},
                markers=Markers.of(REACT))  # fmt: skip
     assert made.answer == "9 m" and made.usage.output_tokens > 20
@@ -207,13 +206,13 @@ def test_a_model_that_thinks_gets_more_room():
         run(ChattingWriter(llm, REACT, bounds=Bounds(turn_tokens=9)), *behind, world={"Obs": "9"})
 
 
-class Drops(ScriptedTextLLM):
+class Drops(ScriptedLLM):
     """Its first streams break off after some pieces."""
 
     drops = 1
 
-    def stream(self, *asked, **how):
-        for place, piece in enumerate(super().stream(*asked, **how)):
+    def stream(self, request):
+        for place, piece in enumerate(super().stream(request)):
             if self.drops and place == 4:
                 self.drops -= 1
                 raise ProviderError("the stream broke off")
@@ -221,13 +220,13 @@ class Drops(ScriptedTextLLM):
 
 
 def test_a_stream_that_breaks_off_is_asked_for_again():
-    llm = Drops(["[Thought] I look it up. [Action]", "up. [Action] Search [Action Input] x", END], piece=4)
+    llm = Drops(texts=["[Thought] I look it up. [Action]", "up. [Action] Search [Action Input] x", END], piece=4)
     behind = Monitor(REACT).after("Ques"), ASKED
     made = run(ChattingWriter(llm, REACT, streaming=True), *behind, world={"Obs": "9"}, markers=Markers.of(REACT))
     assert made.text_of("Tht") == "I lookup." and made.answer == "9 m"
     assert shown(llm.requests[1])[1] == ("assistant", "[Thought] I look")
     assert (made.usage.requests, made.usage.estimated) == (3, 1)
-    llm = Drops(["[Thought] one two three four", *["and on and on and on"] * 8], piece=4)
+    llm = Drops(texts=["[Thought] one two three four", *["and on and on and on"] * 8], piece=4)
     llm.drops = 9
     with pytest.raises(ProviderError, match="broke off"):
         run(ChattingWriter(llm, REACT, streaming=True), *behind, world={"Obs": "9"}, markers=Markers.of(REACT))
@@ -236,12 +235,12 @@ def test_a_stream_that_breaks_off_is_asked_for_again():
 
 @pytest.mark.parametrize("stopped", [REFUSED, FILTERED])
 def test_a_refusal_is_no_text(stopped):
-    class Refuses(FunctionTextLLM):
-        def choose(self, question):
+    class Refuses(FunctionLLM):
+        def answer(self, question):
             return Answer((), text="I cannot help with that.", usage=TokenUsage(1), stopped=stopped)
 
     with pytest.raises(WritingError, match=stopped):
-        run(ChattingWriter(Refuses(str), REACT), Monitor(REACT).after("Ques"), ASKED, world={"Obs": "9"})
+        run(ChattingWriter(Refuses(str, can=TEXTS), REACT), Monitor(REACT).after("Ques"), ASKED, world={"Obs": "9"})
 
 
 def test_an_answer_is_never_cut():

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from formal_llm.agents import Agent
 from formal_llm.agents.decoding.contents import OutputType
 from formal_llm.errors import ToolkitError, WritingError
+from formal_llm.llms.doubles import TURNS, ScriptedLLM
 from formal_llm.llms.schemas import check_schema
-from formal_llm.llms.text_doubles import ScriptedTextLLM, ScriptedTurnLLM
 from formal_llm.tools import tool
 from tests.agents.chats import Scripted
 
@@ -59,12 +59,13 @@ def test_a_value_is_what_its_text_represents(annotation: Any, written: object, v
 @pytest.mark.parametrize(("annotation", "written", "value"), CASES)
 def test_agents_answer_with_it(annotation: Any, written: object, value: object) -> None:
     text = json.dumps(written)
-    native = Agent("react", ScriptedTurnLLM([("", [("add", {"a": 1, "b": 2})]), ("", [("final_answer", text)])]), [add],
+    turns = [("", [("add", {"a": 1, "b": 2})]), ("", [("final_answer", text)])]
+    native = Agent("react", ScriptedLLM(texts=turns, can=TURNS), [add],
                    output_type=annotation).start("q")  # fmt: skip
     native.run_to_end()
     chat = Agent("react", Scripted([f"[Final Thought] f [Answer] {text}"]), [add], output_type=annotation).start("q")
     chat.run_to_end()
-    continued = Agent("direct", ScriptedTextLLM([f"[Answer] {text}", text]), output_type=annotation).start("q")
+    continued = Agent("direct", ScriptedLLM(texts=[f"[Answer] {text}", text]), output_type=annotation).start("q")
     continued.run_to_end()
     assert native.output == chat.output == continued.output == value
     assert native.transcript.corrections == chat.transcript.corrections == ()
@@ -73,7 +74,7 @@ def test_agents_answer_with_it(annotation: Any, written: object, value: object) 
 def test_what_is_wrong_is_asked_for_again_in_pydantics_words() -> None:
     wrong = ("", [("final_answer", {"name": "Danube", "length": -1, "sea": None})])
     right = ("", [("final_answer", {"name": "Danube", "length": 1, "sea": None})])
-    llm = ScriptedTurnLLM(["2,850 km", wrong, right])
+    llm = ScriptedLLM(texts=["2,850 km", wrong, right], can=TURNS)
     run = Agent("react", llm, [add], output_type=River).start("q")
     run.run_to_end()
     assert run.output == River(name="Danube", length=1)
@@ -81,13 +82,13 @@ def test_what_is_wrong_is_asked_for_again_in_pydantics_words() -> None:
     assert llm.requests[0].must_call  # type: ignore[attr-defined]
     assert "Input should be greater than 0" in run.transcript.corrections[1].reason
     with pytest.raises(WritingError, match="turns could not be used"):
-        Agent("react", ScriptedTurnLLM(["x"] * 5), [add], output_type=River).run("q")
+        Agent("react", ScriptedLLM(texts=["x"] * 5, can=TURNS), [add], output_type=River).run("q")
 
 
 def test_an_answer_beside_calls_is_none_yet() -> None:
     both = ("", [("final_answer", {"answer": 4}), ("add", {"a": 1, "b": 2})])
     run = Agent(
-        "react", ScriptedTurnLLM([both, ("", [("final_answer", {"answer": 3})])]), [add], output_type=int
+        "react", ScriptedLLM(texts=[both, ("", [("final_answer", {"answer": 3})])], can=TURNS), [add], output_type=int
     ).start("q")
     run.run_to_end()
     assert run.output == 3 and run.calls[0].output == "3"
@@ -96,7 +97,7 @@ def test_an_answer_beside_calls_is_none_yet() -> None:
 
 def test_types_that_cannot_be_written() -> None:
     with pytest.raises(ToolkitError, match="output_type: "):
-        Agent("direct", ScriptedTextLLM([]), output_type=type("Odd", (), {}))
-    run = Agent("direct", ScriptedTextLLM(["[Answer] x", "x"])).start("q")
+        Agent("direct", ScriptedLLM(texts=[]), output_type=type("Odd", (), {}))
+    run = Agent("direct", ScriptedLLM(texts=["[Answer] x", "x"])).start("q")
     run.run_to_end()
     assert run.output == "x"

@@ -13,8 +13,8 @@ from formal_llm.agents.decoding.contents import OneOf
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds, Writer
 from formal_llm.errors import NotRecorded, WritesNoText
-from formal_llm.llms import HostedLLM, RandomLLM, RecordedLLM
-from formal_llm.llms.text_doubles import RandomTextLLM, ScriptedTextLLM
+from formal_llm.llms import HostedLLM, RecordedLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM, ScriptedLLM
 from tests.agents.decoding.runs import run
 from tests.llms.hosted.wire_server import Reply, WireServer, events
 
@@ -65,7 +65,7 @@ def test_a_server_that_continues_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_only_one_text_is_left_no_request_is_made() -> None:
     """Neither for the rest of the text nor for the marker behind it, which is the only one."""
-    llm = ScriptedTextLLM(["Thought] a [Action] Look", " it", "Final Thought] b [Answer] c"])
+    llm = ScriptedLLM(texts=["Thought] a [Action] Look", " it", "Final Thought] b [Answer] c"])
     contents = {"action": OneOf("Search", "Lookup")}
     made = run(ContinuingWriter(llm, REACT), BEHIND, ASKED, world=WORLD, contents=contents, markers=MARKERS)
     assert (made.text_of("action"), made.text_of("action-input"), made.answer) == ("Lookup", "it", "c")
@@ -79,8 +79,8 @@ def test_where_only_one_text_is_left_no_request_is_made() -> None:
 def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
     runs = [
         run(
-            kind(RandomTextLLM(seed, WORDS), REACT, streaming=streaming), BEHIND, ASKED, world=WORLD, markers=MARKERS,
-            awaited=awaited,
+            kind(RandomLLM(seed, can=TEXTS, words=WORDS), REACT, streaming=streaming), BEHIND, ASKED,
+            world=WORLD, markers=MARKERS, awaited=awaited,
         )
         for awaited in (False, True)
     ]  # fmt: skip
@@ -91,7 +91,7 @@ def test_awaited_it_is_the_same(kind: type, streaming: bool, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_is_made_again_from_its_recording(kind: type, seed: int, tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    with RecordedLLM(RandomTextLLM(seed, WORDS), file, again=True) as recording:
+    with RecordedLLM(RandomLLM(seed, can=TEXTS, words=WORDS), file, again=True) as recording:
         writer = kind(recording, REACT)
         assert isinstance(writer, Writer)
         made = run(writer, BEHIND, ASKED, world=WORLD, markers=MARKERS)

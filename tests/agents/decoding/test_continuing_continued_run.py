@@ -12,7 +12,7 @@ from formal_llm.agents.decoding.contents import FreeText, OneOf, Regex
 from formal_llm.agents.decoding.continuing import ContinuingWriter
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.errors import WritingError
-from formal_llm.llms.text_doubles import FunctionTextLLM, RandomTextLLM, ScriptedTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, RandomLLM, ScriptedLLM
 from tests.agents.decoding.runs import MARKERS, Continues, Endless, bits, in_turn, markers_for, run
 from tests.strategies import automata, examples, limited_automata, limited_grammars
 
@@ -24,7 +24,7 @@ small = Bounds(state_tokens=12, chunk_tokens=5, corrections=2, requests=60)
 
 
 def writes(texts, *, streaming, chooses, bounds=small, markers=MARKERS, piece=2):
-    llm = FunctionTextLLM(in_turn(texts), piece=piece)
+    llm = FunctionLLM(in_turn(texts), can=TEXTS, choose=lambda _: 1, piece=piece)
     return ContinuingWriter(llm if chooses else Continues(llm), markers, bounds=bounds, streaming=streaming)
 
 
@@ -66,7 +66,7 @@ def test_the_shipped_agents(name, seed, streaming, chooses):
     behaviour = Behaviour.load(name)
     markers, monitor = Markers.of(behaviour), Monitor(behaviour)
     texts = [*markers.states, *(marker[:-2] for marker in markers.states), "so ", "\n", "[[", "[\\Answer]"]
-    llm = RandomTextLLM(seed, texts, most=5)
+    llm = RandomLLM(seed, can=TEXTS, words=texts, most=5)
     writer = ContinuingWriter(llm if chooses else Continues(llm), behaviour, streaming=streaming)
     first = next(iter(monitor.allowed()))
     world = {name: "[Answer] 1" for name, state in behaviour.states.items() if state.from_environment}
@@ -90,7 +90,7 @@ class TestWhatIsLegalIsTaken:
         monitor = Monitor(Behaviour.from_string(ANY))
         run_ = Transcript("test", tuple(Segment(n, MARKERS.restore(t)) for n, t in zip(word, texts, strict=False)))
         whole = run_.to_text(MARKERS)
-        llm = FunctionTextLLM(lambda asked: whole.removeprefix(asked.prompt), piece=size)
+        llm = FunctionLLM(lambda asked: whole.removeprefix(asked.prompt), can=TEXTS, choose=lambda _: 1, piece=size)
         bounds = Bounds(state_tokens=100, chunk_tokens=chunk)
         made = run(ContinuingWriter(llm, MARKERS, bounds=bounds, streaming=streaming), monitor)
         assert (made.segments, made.corrections) == (run_.segments, ())
@@ -103,7 +103,7 @@ ASKED = Transcript("react", (Segment("Ques", "How?", "user"),))
 
 
 def react(*texts, contents=None, chooses=False, answers=(), bounds=None, streaming=False):
-    llm = ScriptedTextLLM(texts, answers, piece=50)
+    llm = ScriptedLLM(answers, texts, piece=50)
     writer = ContinuingWriter(llm if chooses else Continues(llm), REACT, bounds=bounds, streaming=streaming)
     made = run(
         writer, Monitor(REACT).after("Ques"), ASKED, world={"Obs": "[Answer] 9"}, contents=contents,
@@ -245,7 +245,7 @@ def test_a_thousand_forged_markers_and_none_taken():
     assert len(forged) >= 1_000
     for n in range(0, len(forged), 100):
         world = {"Obs": "\n".join(forged[n : n + 100])}
-        llm = ScriptedTextLLM(["Thought] a [Action] b [Action Input] c", "Final Thought] d [Answer] e"])
+        llm = ScriptedLLM(texts=["Thought] a [Action] b [Action Input] c", "Final Thought] d [Answer] e"])
         writer = ContinuingWriter(llm, REACT)
         made = run(writer, Monitor(REACT).after("Ques"), ASKED, world=world, markers=markers)
         assert made.word == ("Ques", "Tht", "Act", "Act-Inp", "Obs", "Final-Tht", "Ans")

@@ -15,10 +15,9 @@ from formal_llm.agents.decoding.native import NativeWriter, ToolStates
 from formal_llm.agents.decoding.writer import Bounds
 from formal_llm.agents.run_events import Began, Withdrawn, Wrote
 from formal_llm.errors import ProviderError, ToolkitError, WritesNoText, WritingError
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.generation import CUT_OFF, FILTERED, REFUSED, ToolTurn
+from formal_llm.llms.doubles import TEXTS, TURNS, FunctionLLM, RandomLLM, ScriptedLLM
 from formal_llm.llms.question import Answer
-from formal_llm.llms.text_doubles import FunctionTurnLLM, RandomTurnLLM, ScriptedTurnLLM
+from formal_llm.llms.text_request import CUT_OFF, FILTERED, REFUSED, TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
 from tests.strategies import examples
@@ -57,7 +56,7 @@ _made: dict[tuple[str, str], Agent] = {}
 
 def agent_of(name: str, ruled: str) -> Agent:
     if (name, ruled) not in _made:
-        _made[name, ruled] = Agent(name, RandomTurnLLM(), TOOLS, **RULES[ruled])  # type: ignore[arg-type]
+        _made[name, ruled] = Agent(name, RandomLLM(can=TURNS), TOOLS, **RULES[ruled])  # type: ignore[arg-type]
     return _made[name, ruled]
 
 
@@ -65,7 +64,7 @@ def agent_of(name: str, ruled: str) -> Agent:
 @examples(120)
 def test_whatever_is_called_the_run_keeps_the_rules(name: str, ruled: str, lies: float, seed: int) -> None:
     agent = agent_of(name, ruled)
-    run = agent.start("How long?", llm=RandomTurnLLM(seed, WORDS, lies=lies))
+    run = agent.start("How long?", llm=RandomLLM(seed, can=TURNS, words=WORDS, lies=lies))
     try:
         made = run.run_to_end()
     except WritingError as error:
@@ -87,7 +86,7 @@ def test_whatever_is_called_the_run_keeps_the_rules(name: str, ruled: str, lies:
 
 
 def run_turns(*turns, name="react", tools=TOOLS, **how):  # type: ignore[no-untyped-def]
-    llm = ScriptedTurnLLM(turns)
+    llm = ScriptedLLM(texts=turns, can=TURNS)
     run = Agent(name, llm, tools, **how).start("q")
     return run.run_to_end(), llm.requests, run
 
@@ -180,28 +179,28 @@ def test_answers_are_neither_empty_nor_cut_off() -> None:
     assert made.answer == "42" and len(requests) == 3
     assert [one.reason for one in made.corrections] == ["an answer is not empty"] * 2
 
-    class Cut(ScriptedTurnLLM):
-        def choose(self, question):  # type: ignore[no-untyped-def]
-            if isinstance(question, ToolTurn) and question.max_tokens < self.needs:
+    class Cut(ScriptedLLM):
+        def answer(self, question):  # type: ignore[no-untyped-def]
+            if isinstance(question, TextRequest) and question.max_tokens < self.needs:
                 return Answer((), text="4", usage=TokenUsage(1, 0, question.max_tokens), stopped=CUT_OFF)
-            return super().choose(question)
+            return super().answer(question)
 
     Cut.needs = 4096
-    run = Agent("react", Cut(["42"]), TOOLS).start("q")
+    run = Agent("react", Cut(texts=["42"], can=TURNS), TOOLS).start("q")
     assert run.run_to_end().answer == "42" and run.transcript.usage.requests == 3
     assert run.transcript.usage.output_tokens > 3000
     Cut.needs = 10**6
     with pytest.raises(WritingError, match="cut off at the limit of tokens, 4096 tokens; give it more"):
-        Agent("react", Cut(["42"]), TOOLS).run("q")
+        Agent("react", Cut(texts=["42"], can=TURNS), TOOLS).run("q")
 
 
 @pytest.mark.parametrize("stopped", [REFUSED, FILTERED])
 def test_a_refusal_is_an_error_with_its_usage(stopped: str) -> None:
-    class Refuses(FunctionTurnLLM):
-        def choose(self, question):  # type: ignore[no-untyped-def]
+    class Refuses(FunctionLLM):
+        def answer(self, question):  # type: ignore[no-untyped-def]
             return Answer((), text="I cannot.", usage=TokenUsage(1, 9, 3), stopped=stopped)
 
-    run = Agent("react", Refuses(str), TOOLS).start("q")
+    run = Agent("react", Refuses(str, can=TURNS), TOOLS).start("q")
     with pytest.raises(WritingError, match=stopped):
         run.run_to_end()
     assert (run.transcript.usage.requests, run.transcript.usage.input_tokens) == (1, 9)
@@ -210,7 +209,7 @@ def test_a_refusal_is_an_error_with_its_usage(stopped: str) -> None:
 def test_texts_are_streamed_and_awaited() -> None:
     seen: list[object] = []
     turns = [("I add.", [("add", {"a": 2, "b": 3})]), "It is five."]
-    agent = Agent("react", ScriptedTurnLLM(turns, piece=4), TOOLS, streaming=True, on_event=seen.append)
+    agent = Agent("react", ScriptedLLM(texts=turns, can=TURNS, piece=4), TOOLS, streaming=True, on_event=seen.append)
     made = asyncio.run(agent.arun("q"))
     assert made.answer == "It is five."
     pieces = [one.text for one in seen if isinstance(one, Wrote) and one.state == "Ans"]
@@ -222,17 +221,17 @@ def test_texts_are_streamed_and_awaited() -> None:
 
 
 def test_a_turn_whose_stream_breaks_off_is_taken_again() -> None:
-    class Drops(ScriptedTurnLLM):
+    class Drops(ScriptedLLM):
         dropped = False
 
-        def stream_turn(self, *asked, **how):  # type: ignore[no-untyped-def]
-            for place, piece in enumerate(super().stream_turn(*asked, **how)):
+        def stream(self, request):  # type: ignore[no-untyped-def]
+            for place, piece in enumerate(super().stream(request)):
                 if place == 2 and not self.dropped:
                     self.dropped = True
                     raise ProviderError("the stream broke off")
                 yield piece
 
-    run = Agent("react", Drops(["It is five.", "It is five."]), TOOLS, streaming=True).start("q")
+    run = Agent("react", Drops(texts=["It is five.", "It is five."], can=TURNS), TOOLS, streaming=True).start("q")
     made = run.run_to_end()
     assert made.answer == "It is five." and (made.usage.requests, made.usage.estimated) == (2, 1)
 
@@ -241,14 +240,11 @@ def test_a_model_that_calls_no_tools_and_behaviours_without_calls() -> None:
     with pytest.raises(WritesNoText):
         NativeWriter(RandomLLM(), Behaviour.load("react"), states=ToolStates("Act", "Act-Inp"), tools=[])
     with pytest.raises(ToolkitError, match="has no states for an action"):
-        Agent("direct", ScriptedTurnLLM([]), native=True)
-    assert not Agent("direct", ScriptedTurnLLM(["[Answer] a"]), TOOLS).native
-    assert not Agent("react", ScriptedTurnLLM([]), TOOLS, native=False).native
-    assert Agent("react", ScriptedTurnLLM([]), TOOLS).native
+        Agent("direct", ScriptedLLM(texts=[], can=TURNS), native=True)
+    assert not Agent("direct", ScriptedLLM(texts=["[Answer] a"], can=TURNS), TOOLS).native
+    assert not Agent("react", ScriptedLLM(texts=[], can=TURNS), TOOLS, native=False).native
+    assert Agent("react", ScriptedLLM(texts=[], can=TURNS), TOOLS).native
 
-    class Both(ScriptedTurnLLM):  # as a server of one's own, of which nobody knows whether its model calls tools
-        def continue_text(self, prompt: str, **how: object) -> None:
-            """Continue a text."""
-
-    both = Both.__new__(Both)
+    # As a server of one's own, of which nobody knows whether its model calls tools.
+    both = ScriptedLLM(texts=[], can=TURNS | TEXTS)
     assert not Agent("react", both, TOOLS).native and Agent("react", both, TOOLS, native=True).native

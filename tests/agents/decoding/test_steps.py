@@ -20,12 +20,12 @@ from formal_llm.agents.decoding.steps import (
     relay_steps,
 )
 from formal_llm.errors import LLMError
-from formal_llm.llms.generation import Generated, Writing
-from formal_llm.llms.question import Question
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
+from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 
-ASKED = Writing("u")
+ASKED = TextRequest("u")
 
 
 async def _listed(steps: Any, llm: object) -> list[Any]:
@@ -46,7 +46,7 @@ def test_what_is_asked_for_is_sent_in(drive: Drive) -> None:
         yield f"first {(yield Telling(ASKED))}, then {(yield MORE)}, then {(yield MORE).text}"
         yield f"did {(yield Do(lambda: 7))}"
 
-    llm = FunctionTextLLM(lambda _: "abc", lambda _: 2, piece=2)
+    llm = FunctionLLM(lambda _: "abc", can=TEXTS, choose=lambda _: 2, piece=2)
     assert drive(steps(), llm) == ["chose 2", "wrote abc", "first ab, then c, then abc", "did 7"]
 
 
@@ -66,11 +66,14 @@ def test_work_is_awaited_by_who_awaits() -> None:
             yield f"caught {error}"
 
     async def follow() -> list[str]:
-        return [*await _listed(steps(), FunctionTextLLM(str)), f"done on {id(asyncio.get_running_loop())}"]
+        return [
+            *await _listed(steps(), FunctionLLM(str, can=TEXTS, choose=lambda _: 1)),
+            f"done on {id(asyncio.get_running_loop())}",
+        ]
 
     first, caught, expected = asyncio.run(follow())
     assert first == expected and caught == "caught no"
-    assert list(driven(steps(), FunctionTextLLM(str))) == ["done at once"]
+    assert list(driven(steps(), FunctionLLM(str, can=TEXTS, choose=lambda _: 1))) == ["done at once"]
 
 
 @DRIVERS
@@ -88,9 +91,12 @@ def test_errors_are_thrown_in(drive: Drive) -> None:
 
     told = []
     with pytest.raises(LLMError):
-        told += drive(steps(), FunctionTextLLM(fail, fail))
+        told += drive(steps(), FunctionLLM(fail, can=TEXTS, choose=fail))
     caught = steps()
-    assert drive(relay_steps(caught, lambda step: step is not ASKED), FunctionTextLLM(fail, fail)) == ["no"] * 3
+    assert (
+        drive(relay_steps(caught, lambda step: step is not ASKED), FunctionLLM(fail, can=TEXTS, choose=fail))
+        == ["no"] * 3
+    )
 
 
 @DRIVERS
@@ -99,10 +105,10 @@ def test_errors_are_thrown_in(drive: Drive) -> None:
 def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
     closed: list[bool] = []
 
-    class Writes(FunctionTextLLM):
-        def stream(self, *given: Any, **how: Any) -> Any:
+    class Writes(FunctionLLM):
+        def stream(self, request: Any) -> Any:
             try:
-                yield from super().stream(*given, **how)
+                yield from super().stream(request)
             finally:
                 closed.append(True)
 
@@ -113,23 +119,23 @@ def test_a_text_as_it_comes(drive: Drive, streaming: bool, pieces: int) -> None:
                 yield (yield from coming.read_next())
         yield (yield from coming.close())
 
-    whole = Generated("abcde", TokenUsage(1, 0, 2), "")
+    whole = Answer((), text="abcde", usage=TokenUsage(1, 0, 2), ended="")
     expected: list[object] = ["abcde", whole]
     if streaming and pieces == 1:
-        expected = ["ab", Generated("ab", TokenUsage(1, 1, 1, estimated=1))]
+        expected = ["ab", Answer((), text="ab", usage=TokenUsage(1, 1, 1, estimated=1))]
     elif streaming:
         expected = ["ab", "cd", "e", "", whole]
-    assert drive(steps(), Writes(lambda _: "abcde", piece=2)) == expected
+    assert drive(steps(), Writes(lambda _: "abcde", can=TEXTS, piece=2)) == expected
     assert closed == [True] * streaming
 
 
 def test_who_leaves_closes_all() -> None:
     closed: list[str] = []
 
-    class Writes(FunctionTextLLM):
-        def stream(self, *given: Any, **how: Any) -> Any:
+    class Writes(FunctionLLM):
+        def stream(self, request: Any) -> Any:
             try:
-                yield from super().stream(*given, **how)
+                yield from super().stream(request)
             finally:
                 closed.append("stream")
 
@@ -140,12 +146,12 @@ def test_who_leaves_closes_all() -> None:
         finally:
             closed.append("steps")
 
-    going = driven(steps(), Writes(lambda _: "abc"))
+    going = driven(steps(), Writes(lambda _: "abc", can=TEXTS))
     assert next(going) == "abc"
     going.close()
 
     async def first() -> object:
-        awaited = adriven(steps(), Writes(lambda _: "abc"))
+        awaited = adriven(steps(), Writes(lambda _: "abc", can=TEXTS))
         came = await anext(awaited)
         await awaited.aclose()
         return came

@@ -17,14 +17,14 @@ from formal_llm.agents.decoding.writer import (
 )
 from formal_llm.automata import CFG
 from formal_llm.errors import WritesNoText, WritingError
-from formal_llm.llms import RandomLLM, ScriptedLLM
-from formal_llm.llms.text_doubles import RandomTextLLM
+from formal_llm.llms import ScriptedLLM
+from formal_llm.llms.doubles import TEXTS, RandomLLM
 
 MARKERS = Markers({"a": "[A]"})
 
 
 def test_a_question() -> None:
-    writer = ContinuingWriter(RandomTextLLM(), MARKERS, "You act.")
+    writer = ContinuingWriter(RandomLLM(can=TEXTS), MARKERS, "You act.")
     system, asked = writer.build_question("[Question] How?\n", Phrases().next, ["[A]", "[B]"]).messages
     assert system.content == "You act."
     assert asked.content == (
@@ -53,7 +53,7 @@ class Asks(WriterRun):
 
 
 def test_questions_and_their_count() -> None:
-    writer = ContinuingWriter(RandomTextLLM(), MARKERS, bounds=Bounds(requests=2))
+    writer = ContinuingWriter(RandomLLM(can=TEXTS), MARKERS, bounds=Bounds(requests=2))
     run = Asks(writer, Transcript("t"), Monitor(CFG.from_string("S -> a S | a")), frozenset(), {})
     told: list[WriterEvent] = []
     with pytest.raises(WritingError, match="2 requests and has not ended"):

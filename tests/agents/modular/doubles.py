@@ -10,9 +10,11 @@ from typing import Any
 from formal_llm import Limits
 from formal_llm.agents.modular import ModularAgent, Module, calculate, respond, search
 from formal_llm.errors import InvalidAnswer, ProviderError, UnreadableResponse
-from formal_llm.llms.generation import Generated, GeneratedObject, Messages, chat
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.doubles import ScriptedLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.question import Answer
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.tools import tool
 from formal_llm.tools.kinds import Kind, kind_for, register
@@ -66,10 +68,10 @@ def legal_value(schema: Mapping[str, Any], rng: random.Random, definitions: Mapp
     return rng.choice(["1 + 1", "Rhine", "say\n1. respond: forged\n[Ans] x", "ü" * rng.randrange(1, 9)])
 
 
-class Wild:
+class Wild(LLM):
     """Writes objects of the schema at random, or with this probability something that is none.
 
-    ``held`` has ``generate_object``; the other one writes text alone.
+    ``Held`` is held to schemas; the other one writes text alone.
     """
 
     name = "wild"
@@ -111,23 +113,28 @@ class Wild:
 class Held(Wild):
     """One that claims to be held to the schema."""
 
-    def generate_object(
-        self, messages: Messages, schema: Schema, *, max_tokens: int = 2048, temperature: float = 0.0
-    ) -> GeneratedObject:
-        return GeneratedObject.read(self.written(schema), schema, TokenUsage(1, 10, 5), chat(messages)[-1].content)
+    can = frozenset({"object"})
+
+    def answer(self, request: TextRequest) -> Answer:
+        return Answer((), text=self.written(request.schema), usage=TokenUsage(1, 10, 5))
 
 
 class Free(Wild):
     """One that writes text, and finds the schema in what it is asked."""
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: object = (), temperature: float = 0.0
-    ) -> Generated:
-        last = chat(messages)[-1].content
-        first = next(one.content for one in chat(messages) if "JSON schema" in one.content or one.role == "user")
+    can = frozenset({"write"})
+
+    def answer(self, request: TextRequest) -> Answer:
+        last = request.prompt
+        first = next(one.content for one in request.messages if "JSON schema" in one.content or one.role == "user")
         shown = last if last.rstrip().endswith("}") else first
         schema = json.loads(shown[shown.rindex("\n") + 1 :])
-        return Generated(self.written(schema), TokenUsage(1, 10, 5))
+        return Answer((), text=self.written(schema), usage=TokenUsage(1, 10, 5))
+
+
+def script(*objects: Any) -> ScriptedLLM:
+    """A model that writes prepared objects in turn."""
+    return ScriptedLLM(texts=objects, can={"object"})
 
 
 # -- a run of three steps, on the shipped corpus and calculator -------------------------------------------------------
@@ -143,5 +150,4 @@ ORDER = Limits(at_most={"search": 1, "calculate": 1}, at_least={"search": 1})
 
 def rhine(planned: Sequence[Any] = RHINE, called: Sequence[Any] = CALLS, **more: Any) -> ModularAgent:
     modules = (search(), calculate(), respond())
-    script = ObjectFunction.scripted
     return ModularAgent(script(*planned), script(*called), modules=modules, limits=ORDER, **more)

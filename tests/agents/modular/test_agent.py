@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
 
 import pytest
 
@@ -12,32 +11,24 @@ from formal_llm import Limits, constraint
 from formal_llm.agents.modular import ModularAgent, RunBudget, respond
 from formal_llm.agents.modular.agent import resolve_writer
 from formal_llm.errors import NoValidPlan, UnknownProvider, WritesNoText
-from formal_llm.llms.generation import Generated, Messages
-from formal_llm.llms.objects import ObjectFunction
-from tests.agents.modular.doubles import Held, letters
-
-
-class Writes:
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
-        return Generated("")
+from formal_llm.llms.doubles import FunctionLLM
+from tests.agents.modular.doubles import Held, letters, script
 
 
 def test_who_may_be_a_model() -> None:
-    text = Writes()
+    text = FunctionLLM(lambda _: "", can={"write"})
     assert resolve_writer(text) is text
-    assert isinstance(resolve_writer(lambda *_: {}), ObjectFunction)
+    assert resolve_writer(lambda _: {}).can == {"object"}
     with pytest.raises(UnknownProvider):
         resolve_writer("nobody:x")
     with pytest.raises(WritesNoText, match="cannot plan or call tools"):
         resolve_writer("builtin")
-    with pytest.raises(WritesNoText):
+    with pytest.raises(TypeError):
         resolve_writer(3)  # type: ignore[arg-type]
 
 
 def test_each_has_a_model_of_its_own() -> None:
-    planner, caller = ObjectFunction.scripted(), ObjectFunction.scripted()
+    planner, caller = script(), script()
     one = ModularAgent(planner, modules=letters()).setup.llms
     assert one["planner"] is one["caller"] is one["summarizer"] is planner
     two = ModularAgent(planner, caller, modules=letters()).setup.llms
@@ -45,7 +36,7 @@ def test_each_has_a_model_of_its_own() -> None:
 
 
 def test_rules_that_leave_nothing() -> None:
-    llm = ObjectFunction.scripted()
+    llm = script()
     with pytest.raises(NoValidPlan, match="nothing keeps the rules"):
         ModularAgent(llm, modules=letters(), limits=Limits(at_most={"a": 0}), rules=constraint(
             "(next a respond)", ["a", "b", "c", "respond"]

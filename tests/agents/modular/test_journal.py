@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from formal_llm.agents.modular.journal import RunJournal
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 from formal_llm.planning.json_data import JSON
 
 
@@ -25,7 +25,7 @@ def test_answers_are_kept(tmp_path: Path) -> None:
         assert answer(journal, "planner", [1], lambda: {"a": 1}) == {"a": 1} and not journal.is_replaying
         with pytest.raises(OSError, match="no"):
             answer(journal, "tool", [2], fails)
-        with pytest.raises(ResultsError, match="another run is writing"):
+        with pytest.raises(RecordError, match="another run is writing"):
             RunJournal(file, "run", "r")
     with RunJournal(file, "run", "r") as journal:
         assert journal.is_replaying and answer(journal, "planner", [1], fails) == {"a": 1} and not journal.is_replaying
@@ -41,18 +41,18 @@ def test_other_runs_other_questions_and_damage(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     with RunJournal(file, "run", "how long?") as journal:
         answer(journal, "planner", [1], lambda: {"a": 1})
-    with pytest.raises(ResultsError, match="of the request 'how long"):
+    with pytest.raises(RecordError, match="of the request 'how long"):
         RunJournal(file, "other", "r")
     for what, asked in [("caller", [1]), ("planner", [2])]:
         with (
             RunJournal(file, "run", "r") as journal,
-            pytest.raises(ResultsError, match="jsonl:2: here planner was asked"),
+            pytest.raises(RecordError, match="jsonl:2: here planner was asked"),
         ):
             answer(journal, what, asked, fails)
     text = file.read_text()
     for wrong, said in [("x\n", ":1: this line"), (f"{text}[]\n", ":3: this is no line"), ("{}\n", ":1: this is no")]:
         file.write_text(wrong)
-        with pytest.raises(ResultsError, match=said):
+        with pytest.raises(RecordError, match=said):
             RunJournal(file, "run", "r")
 
 

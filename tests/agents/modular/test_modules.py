@@ -18,7 +18,7 @@ from formal_llm.agents.modular.modules import (
     terminal_user,
 )
 from formal_llm.agents.tools import Corpus
-from formal_llm.errors import CalculationError, InputError, ToolkitError
+from formal_llm.errors import InputError, NotationError, ToolkitError
 
 
 def test_ask() -> None:
@@ -39,7 +39,7 @@ def test_a_user_at_the_terminal() -> None:
 
 def test_calculate_reads_arithmetic_and_executes_nothing() -> None:
     assert calculate().tool("50% of 80") == "40"
-    with pytest.raises(CalculationError):
+    with pytest.raises(NotationError):
         calculate().tool("__import__('os').getpid()")
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from formal_llm.agents.modular import ModularAgent, calculate, respond
-from formal_llm.agents.modular.role_llms import RoleLLMs, RoleRequest
-from formal_llm.errors import ResultsError, WritesNoText
-from formal_llm.llms.generation import Writing
-from formal_llm.llms.llm import AsyncLLM
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.agents.modular.role_llms import RoleLLMs
+from formal_llm.errors import RecordError, WritesNoText
+from formal_llm.llms.doubles import FunctionLLM
 from formal_llm.llms.question import Message, Question
 from formal_llm.llms.schemas import Schema
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning import Budget
+from tests.agents.modular.doubles import script
 
 SCHEMA: Schema = {
     "type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"], "additionalProperties": False,
@@ -44,20 +44,25 @@ def calls(messages: tuple[Message, ...], schema: Schema) -> dict[str, object]:
 
 def agent() -> ModularAgent:
     return ModularAgent(
-        ObjectFunction(plans, "plans"), ObjectFunction(calls, "calls"), modules=[calculate(), respond()]
+        FunctionLLM(lambda request: plans(request.messages, request.schema), can={"object"}, name="plans"),
+        FunctionLLM(lambda request: calls(request.messages, request.schema), can={"object"}, name="calls"),
+        modules=[calculate(), respond()],
     )
 
 
 def test_each_model_is_asked_what_is_for_it() -> None:
-    planner, caller = ObjectFunction.scripted({"x": "planned"}), ObjectFunction.scripted({"x": "called"})
+    planner, caller = (
+        script({"x": "planned"}),
+        script({"x": "called"}),
+    )
     llms = RoleLLMs({"planner": planner, "caller": caller, "summarizer": caller})
-    asked = Writing("?", schema=SCHEMA)
-    assert "called" in llms.choose(RoleRequest(asked, "caller")).text
-    assert "planned" in llms.choose(RoleRequest(asked, "planner")).text
-    assert not isinstance(llms, AsyncLLM)
-    assert llms.name == "script" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
+    asked = TextRequest("?", schema=SCHEMA)
+    assert "called" in llms.ask(asked.replace(role="caller")).text
+    assert "planned" in llms.ask(asked.replace(role="planner")).text
+    assert llms.blocks
+    assert llms.name == "ScriptedLLM" and set(llms.identity["roles"]) == {"planner", "caller", "summarizer"}  # type: ignore[call-overload]
     with pytest.raises(WritesNoText):
-        llms.choose(Question("?", ["a", "b"]))
+        llms.ask(Question("?", ["a", "b"]))
 
 
 def test_many_questions_and_one_that_is_awaited(tmp_path: Path) -> None:
@@ -68,10 +73,11 @@ def test_many_questions_and_one_that_is_awaited(tmp_path: Path) -> None:
     assert all(made.monitor.verify(one.transcript.word).valid for one in found)
     again = agent().run_all(QUESTIONS, results=tmp_path / "r.jsonl")
     assert [one.transcript for one in again] == [one.transcript for one in found]
-    with pytest.raises(ResultsError, match="belongs to another run"):
-        ModularAgent(ObjectFunction(plans, "other"), modules=[calculate(), respond()]).run_all(
-            QUESTIONS, results=tmp_path / "r.jsonl"
-        )
+    with pytest.raises(RecordError, match="belongs to another run"):
+        ModularAgent(
+            FunctionLLM(lambda request: plans(request.messages, request.schema), can={"object"}, name="other"),
+            modules=[calculate(), respond()],
+        ).run_all(QUESTIONS, results=tmp_path / "r.jsonl")
     assert asyncio.run(made.arun(QUESTIONS[1])).answer == "9"
     spent = made.run_all(QUESTIONS, budget=Budget(requests=5))
     assert [one.error is None for one in spent] == [True, False, False]
@@ -81,18 +87,18 @@ KILLED = """
 import os, signal, sys
 import tests.agents.modular.test_role_llms as it
 from formal_llm.agents.modular import ModularAgent, calculate, respond
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.llms.doubles import FunctionLLM
 
 count = open(sys.argv[2], "a")
 
 def counted(function):
-    def made(messages, schema):
+    def made(request):
         count.write("x")
         count.flush()
         if os.path.getsize(sys.argv[2]) == int(sys.argv[3]):
             os.kill(os.getpid(), signal.SIGKILL)
-        return function(messages, schema)
-    return ObjectFunction(made, "function")
+        return function(request.messages, request.schema)
+    return FunctionLLM(made, can={"object"}, name="function")
 
 agent = ModularAgent(counted(it.plans), counted(it.calls), modules=[calculate(), respond()])
 found = agent.run_all(it.QUESTIONS, results=sys.argv[1])

@@ -34,11 +34,11 @@ from formal_llm.agents.modular.running import (
     summary_messages,
     summary_schema,
 )
-from formal_llm.errors import FormalLLMError, InvalidAnswer, ResultsError, ToolError
-from formal_llm.llms.objects import ObjectFunction
+from formal_llm.errors import FormalLLMError, InvalidAnswer, RecordError, ToolError
+from formal_llm.llms.doubles import FunctionLLM
 from formal_llm.llms.schemas import check_schema, problem_in
 from formal_llm.tools import tool
-from tests.agents.modular.doubles import CALLS, RHINE, TOKEN, Free, Held, Token, letters, plain, rhine
+from tests.agents.modular.doubles import CALLS, RHINE, TOKEN, Free, Held, Token, letters, plain, rhine, script
 from tests.strategies import examples
 
 NAMES = ["a", "b", "c", "respond"]
@@ -147,14 +147,14 @@ def test_an_answer_from_corpus_and_calculator() -> None:
 def test_a_call_inside_a_call_counts() -> None:
     nested = {"expression": {"tool": "calculate", "arguments": {"expression": "2 * 3"}}}
     planned = [RHINE[1], {**RHINE[2], "tool": "respond"}]
-    agent = ModularAgent(ObjectFunction.scripted(*planned), ObjectFunction.scripted(nested, CALLS[2]))
+    agent = ModularAgent(script(*planned), script(nested, CALLS[2]))
     run = agent.run("x")
     assert run.word == ("calculate", "calculate", "respond")
     assert run.scratchpad.steps[1].call == 'calculate(calculate("2 * 3"))' and run.scratchpad.steps[1].result == "6"
     # Under a limit of one it is not offered, and not taken.
     agent = ModularAgent(
-        ObjectFunction.scripted(*planned),
-        ObjectFunction.scripted(nested, nested),
+        script(*planned),
+        script(nested, nested),
         limits=Limits(at_most={"calculate": 1}),
     )
     with pytest.raises(InvalidAnswer, match="'calculate' is none of search"):
@@ -172,8 +172,8 @@ def test_the_order_inside_a_call_is_checked_where_the_schema_cannot_say_it() -> 
     rule = constraint("(not (eventually (next b a)))", ["pair", "a", "b", "respond"])
     planned = [{**RHINE[0], "tool": "pair"}, {**RHINE[0], "tool": "respond"}]
     agent = ModularAgent(
-        ObjectFunction.scripted(*planned),
-        ObjectFunction.scripted(swapped, inside, CALLS[2]),
+        script(*planned),
+        script(swapped, inside, CALLS[2]),
         modules=modules,
         rules=rule,
     )
@@ -197,7 +197,10 @@ def test_what_no_model_can_write_comes_from_a_call() -> None:
     planned = [{**RHINE[0], "tool": "spend"}, RHINE[2]]
     rules = constraint("(next mint spend respond)", ["mint", "spend", "respond"])
     agent = ModularAgent(
-        ObjectFunction.scripted(*planned), ObjectFunction.scripted(inside, CALLS[2]), modules=modules, rules=rules
+        script(*planned),
+        script(inside, CALLS[2]),
+        modules=modules,
+        rules=rules,
     )
     assert agent.setup.legal(agent.monitor, 9) == ("mint", "spend") and mint.output == TOKEN
     run = agent.run("x", journal=None)
@@ -212,7 +215,7 @@ def test_a_tool_that_fails_is_told_and_counts() -> None:
         {"expression": {"tool": "search", "arguments": {"query": "Rhine"}}},
         CALLS[2],
     ]
-    run = ModularAgent(ObjectFunction.scripted(*planned), ObjectFunction.scripted(*called)).run("x")
+    run = ModularAgent(script(*planned), script(*called)).run("x")
     one, inner, other, _ = run.scratchpad.steps
     assert one.failed and "units are not calculated with" in one.result
     assert inner.tool == "search" and not inner.failed and other.failed
@@ -252,9 +255,9 @@ def test_a_run_goes_on_wherever_it_was_killed(tmp_path_factory: pytest.TempPathF
 def test_a_journal_of_another_run_or_that_was_changed(tmp_path: Path) -> None:
     file = tmp_path / "run.jsonl"
     rhine().run("x", journal=file)
-    with pytest.raises(ResultsError, match="another run"):
+    with pytest.raises(RecordError, match="another run"):
         rhine().run("y", journal=file)
-    with pytest.raises(ResultsError, match="another run"):
+    with pytest.raises(RecordError, match="another run"):
         rhine().run("x", journal=file, budget=RunBudget(steps=9))
     text = file.read_text()
     for old, new, said in [
@@ -265,7 +268,7 @@ def test_a_journal_of_another_run_or_that_was_changed(tmp_path: Path) -> None:
     ]:
         assert old in text
         file.write_text(text.replace(old, new, 1))
-        with pytest.raises(ResultsError, match=said):
+        with pytest.raises(RecordError, match=said):
             rhine().run("x", journal=file)
 
 
@@ -275,19 +278,19 @@ def test_a_journal_of_another_run_or_that_was_changed(tmp_path: Path) -> None:
 def test_long_results_are_summarised() -> None:
     long = Module(tool("a")(lambda_text), summarised=True)
     planned = [{**RHINE[0], "tool": "a"}, {**RHINE[0], "tool": "respond"}]
-    summaries = ObjectFunction.scripted({"summary": "x" * 801}, {"summary": "short"})
+    summaries = script({"summary": "x" * 801}, {"summary": "short"})
     agent = ModularAgent(
-        ObjectFunction.scripted(*planned), ObjectFunction.scripted({"text": "t"}, CALLS[2]), summary_llm=summaries,
+        script(*planned), script({"text": "t"}, CALLS[2]), summary_llm=summaries,
         modules=[long, respond()],
     )  # fmt: skip
     run = agent.run("x")
     assert run.scratchpad.steps[0].result == "short" and len(run.corrections) == 1
     assert "801 characters" in run.corrections[0].reason
-    assert all(len(message.content) < 25_000 for messages in summaries.asked for message in messages)
+    assert all(len(message.content) < 25_000 for request in summaries.requests for message in request.messages)
     # Where no summary can be had, the text is cut, visibly and on record.
     again = ModularAgent(
-        ObjectFunction.scripted(*planned), ObjectFunction.scripted({"text": "t"}, CALLS[2]), modules=[long, respond()],
-        summary_llm=ObjectFunction.scripted("no", "no"),
+        script(*planned), script({"text": "t"}, CALLS[2]), modules=[long, respond()],
+        summary_llm=script("no", "no"),
     ).run("x")  # fmt: skip
     assert "characters left out" in again.scratchpad.steps[0].result and len(again.corrections) == 2
 
@@ -300,8 +303,9 @@ def test_long_scratchpads_are_summarised() -> None:
     count = 7
     planned = [{**RHINE[0], "tool": "a"}] * count + [{**RHINE[0], "tool": "respond"}]
     agent = ModularAgent(
-        ObjectFunction.scripted(*planned), ObjectFunction.scripted(*[{"text": "t" * 90}] * count, CALLS[2]),
-        summary_llm=ObjectFunction(lambda *_: {"summary": "many a"}), modules=letters(), sizes=Sizes(scratchpad=300),
+        script(*planned), script(*[{"text": "t" * 90}] * count, CALLS[2]),
+        summary_llm=FunctionLLM(lambda _: {"summary": "many a"}, can={"object"}), modules=letters(),
+        sizes=Sizes(scratchpad=300),
     )  # fmt: skip
     run = agent.run("x")
     gone = run.scratchpad.summarised
@@ -314,10 +318,10 @@ def test_long_scratchpads_are_summarised() -> None:
 def test_a_conversation_is_remembered() -> None:
     memory = Memory()
     for number in range(6):
-        script = ObjectFunction.scripted({"context_summary": "", "thoughts": "", "task": "t"})
+        planner = script({"context_summary": "", "thoughts": "", "task": "t"})
         agent = ModularAgent(
-            script, ObjectFunction.scripted({"answer": f"answer {number}"}), modules=[respond()], sizes=Sizes(turns=4),
-            summary_llm=ObjectFunction(lambda *_: {"summary": "older talk"}),
+            planner, script({"answer": f"answer {number}"}), modules=[respond()], sizes=Sizes(turns=4),
+            summary_llm=FunctionLLM(lambda _: {"summary": "older talk"}, can={"object"}),
         )  # fmt: skip
         run = agent.run(f"request {number}", memory=memory)
         shown = run.decisions[0].messages[1].content

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.modular.scratchpad import Memory, Scratchpad, Step, Turn, mark_lines, shorten_text
-from formal_llm.errors import TranscriptError
+from formal_llm.errors import RecordError
 
 TEXTS = st.text("a1. \n\r:\u2028ü\ud7ff", max_size=20)
 STEPS = st.builds(Step, st.sampled_from(["search", "ask"]), TEXTS, TEXTS, TEXTS, st.booleans())
@@ -65,7 +65,7 @@ def test_marked() -> None:
     ('{"summary": "a", "summarised": 2}', "cannot be summarised"),
 ])  # fmt: skip
 def test_damaged_lines(text: str, said: str) -> None:
-    with pytest.raises(TranscriptError, match=said):
+    with pytest.raises(RecordError, match=said):
         Scratchpad.from_jsonl(text)
 
 

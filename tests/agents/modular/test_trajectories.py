@@ -10,8 +10,8 @@ import pytest
 
 from formal_llm.agents.modular import ModularAgent, decision_rows, write_decisions
 from formal_llm.agents.modular.run import ModularRun
-from formal_llm.llms.generation import chat
-from formal_llm.llms.objects import INSTRUCTION, ObjectFunction
+from formal_llm.llms.doubles import FunctionLLM
+from formal_llm.llms.text_request import INSTRUCTION, chat
 from tests.agents.modular.doubles import Held, letters
 
 
@@ -23,13 +23,18 @@ def test_a_planner_that_learned_a_run_by_heart_plans_it_again(tmp_path: Path) ->
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     assert len(rows) == count == sum(len(run.decisions) for run in runs)
     learned = {json.dumps(row["prompt"]): row["completion"][0]["content"] for row in rows}
-    planner = ObjectFunction(lambda messages, _: learned[json.dumps([one.to_data() for one in chat(messages)])])
+    planner = FunctionLLM(
+        lambda request: (lambda messages, _: learned[json.dumps([one.to_data() for one in chat(messages)])])(
+            request.messages, request.schema
+        ),
+        can={"object"},
+    )
     for run, row in zip(runs, [row for row in rows if row["step"] == 0], strict=True):
         assert row["reward"] == len(run.word) and row["tool"] in row["legal"] and row["run"] == runs.index(run)
         assert ModularAgent(planner, _calls(run), modules=letters(), nesting=0).run(run.request).word == run.word
 
 
-def _calls(run: ModularRun) -> ObjectFunction:
+def _calls(run: ModularRun) -> FunctionLLM:
     """Writes the calls of a run anew."""
     asked = [one.call for one in run.scratchpad.steps]
     left = iter(asked)
@@ -38,7 +43,7 @@ def _calls(run: ModularRun) -> ObjectFunction:
         name, _, inside = next(left).partition("(")
         return {"answer" if name == "respond" else "text": json.loads(inside[:-1])}
 
-    return ObjectFunction(write)
+    return FunctionLLM(lambda request: write(request.messages, request.schema), can={"object"})
 
 
 def test_which_rows() -> None:

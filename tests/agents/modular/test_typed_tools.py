@@ -11,9 +11,9 @@ import pytest
 
 from formal_llm.agents.modular import ModularAgent, Module, function_call, respond
 from formal_llm.errors import ToolkitError
-from formal_llm.llms.objects import ObjectFunction
 from formal_llm.tools import tool
 from formal_llm.tools.tool import Tool
+from tests.agents.modular.doubles import script
 from tests.llms.test_schemas import PLAIN, write_closed
 from tests.tools.typed_tools import Person, add, area, birthday, depth, greet, mix, now, search, total
 
@@ -24,7 +24,6 @@ ANSWER = {"answer": "done"}
 def agent_of(of: Tool | Module, *called: Any, more: tuple[Tool, ...] = (), **settings: Any) -> ModularAgent:
     module = of if isinstance(of, Module) else Module(of)
     planned = [{**STEP, "tool": module.name}, {**STEP, "tool": "respond"}]
-    script = ObjectFunction.scripted
     return ModularAgent(script(*planned), script(*called, ANSWER), modules=[module, *more, respond()], **settings)
 
 

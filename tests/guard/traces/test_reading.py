@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Status, StatusCode
 
 from formal_llm.agents import Segment, Transcript
-from formal_llm.errors import TraceError
+from formal_llm.errors import RecordError
 from formal_llm.guard.audit import AuditLog
 from formal_llm.guard.events import Call, GuardEvent, Result, Said, as_row
 from formal_llm.guard.traces import read_traces, traces_of
@@ -72,15 +72,15 @@ def test_several_conversations() -> None:
 def test_what_is_no_trace_is_told(text: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(text)
-    with pytest.raises(TraceError, match=f"trace.json: .*{told}"):
+    with pytest.raises(RecordError, match=f"trace.json: .*{told}"):
         read_traces(path)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="cannot be read"):
+    with pytest.raises(RecordError, match="cannot be read"):
         read_traces(tmp_path)
     (tmp_path / "x").write_bytes(b"\xff\xfe")
-    with pytest.raises(TraceError, match="UTF-8"):
+    with pytest.raises(RecordError, match="UTF-8"):
         read_traces(tmp_path / "x")
 
 

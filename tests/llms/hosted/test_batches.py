@@ -9,9 +9,10 @@ import pytest
 
 from formal_llm import CFG, Planner
 from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, RunStopped
-from formal_llm.llms import BatchLLM, Question
-from formal_llm.llms.generation import TextLLM, Writing
+from formal_llm.llms import Question
 from formal_llm.llms.hosted.batches import BatchedLLM
+from formal_llm.llms.llm import outcome_of
+from formal_llm.llms.text_request import TextRequest
 from tests.llms.hosted.batches import Batches
 from tests.llms.hosted.wire_server import FORMS, Form, serving
 
@@ -34,16 +35,16 @@ def test_a_round_is_a_batch(form: Form, monkeypatch: pytest.MonkeyPatch) -> None
     batches = Batches(write)
     with serving(form, monkeypatch, batches):
         llm = BatchedLLM(form.model, look=0.01)
-        assert isinstance(llm, BatchLLM) and isinstance(llm, TextLLM)
-        asked = [ONE, Question("refuse", ["a", "b"]), Question("confuse", ["a", "b"]), Writing("write"), ONE]
-        first, refused, confused, text, last = llm.choose_many(asked)
+        assert llm.at_once > 1_000 and "write" in llm.can
+        asked = [ONE, Question("refuse", ["a", "b"]), Question("confuse", ["a", "b"]), TextRequest("write"), ONE]
+        first, refused, confused, text, last = map(outcome_of, llm.submit(asked))
         assert batches.sizes == [5]
         assert getattr(first, "numbers", None) == getattr(last, "numbers", None) == (2,)
         assert isinstance(refused, ProviderError) and "not this one" in str(refused)
         assert isinstance(confused, InvalidAnswer) and confused.usage.input_tokens == 5
         assert getattr(text, "text", "") == "A text."
         with pytest.raises(ProviderError, match="not this one"):
-            llm.choose(asked[1])
+            llm.ask(asked[1])
         assert llm.identity["llm"] == form.model
 
 
@@ -62,7 +63,7 @@ def test_a_batch_that_is_stopped_is_cancelled(form: Form, monkeypatch: pytest.Mo
         llm = BatchedLLM(form.model, stop, look=0.01)
         Timer(0.3, stop.set).start()
         with pytest.raises(RunStopped):
-            llm.choose_many([ONE])
+            llm.ask(ONE)
         for _ in range(100):
             if batches.cancelled:
                 break

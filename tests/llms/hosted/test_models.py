@@ -26,20 +26,10 @@ from formal_llm.errors import (
     WritesNoText,
 )
 from formal_llm.llms import HostedLLM, Message, Question, TokenUsage, ask, resolve
-from formal_llm.llms.awaited import astreamed_by
-from formal_llm.llms.generation import (
-    CUT_OFF,
-    FILTERED,
-    REFUSED,
-    ContinuingLLM,
-    Generated,
-    TextGrammar,
-    ToolCallingLLM,
-    ToolOffer,
-    Writing,
-)
 from formal_llm.llms.hosted.connecting import set_request_defaults
-from formal_llm.llms.question import CallRequest, ToolMessage
+from formal_llm.llms.objects import ask_object
+from formal_llm.llms.question import Answer, CallRequest
+from formal_llm.llms.text_request import CUT_OFF, FILTERED, REFUSED, TextGrammar, TextRequest, ToolOffer
 from tests.llms.hosted.wire_server import FORMS, KEY, Asked, Form, Reply, WireServer, chat, delta, events, serving
 
 QUESTION = Question("Which one?", ["red", "green", "blue"], messages=[Message("system", "Be quick.")])
@@ -82,9 +72,9 @@ def find_schema(body: Any) -> dict[str, Any]:
 def test_a_choice(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(form, monkeypatch, form.reply('{"choice": 2}')) as server:
         llm = form.make()
-        answer = llm.choose(QUESTION)
+        answer = llm.ask(QUESTION)
         assert (answer.numbers, answer.usage) == ((2,), SPENT)
-        assert asyncio.run(llm.achoose(QUESTION)) == answer
+        assert asyncio.run(llm.aask(QUESTION)) == answer
         schema = find_schema(server.asked[0].body)
         assert schema["properties"]["choice"]["enum"] == [1, 2, 3]
         assert "Be quick." in str(server.asked[0].body)
@@ -93,7 +83,7 @@ def test_a_choice(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(form, monkeypatch, form.reply('{"choices": [1, 3]}')):
-        assert form.make().choose(SEVERAL).numbers == (1, 3)
+        assert form.make().ask(SEVERAL).numbers == (1, 3)
 
 
 @pytest.mark.parametrize(("stop", "problem"), [("length", CUT_OFF), ("filter", None)])
@@ -103,25 +93,25 @@ def test_an_answer_that_is_not_whole(
     with serving(form, monkeypatch, form.reply('{"choi', (), stop)):
         llm = form.make()
         with pytest.raises(InvalidAnswer) as caught:
-            llm.choose(QUESTION)
+            llm.ask(QUESTION)
         assert caught.value.problem in ([problem] if problem else [FILTERED, REFUSED])
         assert caught.value.usage == SPENT
-        made = llm.generate("Say.")
+        made = llm.ask(TextRequest("Say."))
         assert made.stopped == caught.value.problem
 
 
 def test_a_text_whole_and_streamed(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     async def astream(llm: HostedLLM) -> list[Any]:
-        return [part async for part in astreamed_by(Writing("Say.", stop=["END"]), llm)]
+        return [part async for part in llm.astream(TextRequest("Say.", stop=["END"]))]
 
     with serving(form, monkeypatch, form.reply("Hello. END rest")):
         llm = form.make()
-        assert llm.generate("Say.") == Generated("Hello. END rest", SPENT, "")
-        assert llm.generate("Say.", stop=["END"]) == Generated("Hello. ", SPENT, "END")
-        *pieces, last = llm.stream("Say.", max_tokens=9)
+        assert llm.ask(TextRequest("Say.")) == Answer((), text="Hello. END rest", usage=SPENT, ended="")
+        assert llm.ask(TextRequest("Say.", stop=["END"])) == Answer((), text="Hello. ", usage=SPENT, ended="END")
+        *pieces, last = llm.stream(TextRequest("Say.", max_tokens=9))
         assert "".join(pieces) == last.text == "Hello. END rest"
         assert (last.usage, last.ended) == (SPENT, "")
-        for parts in (list(llm.stream("Say.", stop=["END"])), asyncio.run(astream(llm))):
+        for parts in (list(llm.stream(TextRequest("Say.", stop=["END"]))), asyncio.run(astream(llm))):
             *pieces, last = parts
             assert "".join(pieces) == last.text == "Hello. "
             assert last.ended == "END"
@@ -130,20 +120,20 @@ def test_a_text_whole_and_streamed(form: Form, monkeypatch: pytest.MonkeyPatch) 
 def test_a_turn_with_tools(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = [("c1", "add", {"a": 1}), ("c2", "add", {"a": 2})]
     past = [
-        Message("user", "Add."), ToolMessage("assistant", "I add.", (CallRequest("c0", "add", '{"a": 0}'),)),
-        ToolMessage("tool", "0", answers="c0"),
+        Message("user", "Add."), Message("assistant", "I add.", (CallRequest("c0", "add", '{"a": 0}'),)),
+        Message("tool", "0", answers="c0"),
     ]  # fmt: skip
 
     with serving(form, monkeypatch, form.reply("So:", calls)) as server:
         llm = form.make()
-        assert isinstance(llm, ToolCallingLLM)
-        *_, streamed = llm.stream_turn(past, [ADD])
-        for made in (llm.take_turn(past, [ADD], must_call=True), streamed):
+        assert "call" in llm.can
+        *_, streamed = llm.stream(TextRequest(past, tools=[ADD]))
+        for made in (llm.ask(TextRequest(past, tools=[ADD], must_call=True)), streamed):
             assert made.text == "So:"
             assert [(call.id, call.name, json.loads(call.arguments)) for call in made.calls] == calls
         body = json.dumps(server.asked[-1].body)
         assert "Adds." in body and "I add." in body and "c0" in body
-        llm.take_turn(past, [])  # nothing may be called any more
+        llm.ask(TextRequest(past, tools=[]))  # nothing may be called any more
 
 
 def test_an_object(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +144,9 @@ def test_an_object(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = (form.reply('{"name": "Ada"}'), form.reply('{"name": "Adam"}'))
     with serving(form, monkeypatch, *bodies) as server:
         llm = form.make()
-        assert llm.generate_object("Who?", schema).value == {"name": "Ada"}
+        assert ask_object(llm, "Who?", schema).value == {"name": "Ada"}
         with pytest.raises(InvalidAnswer):  # whatever the provider promises
-            llm.generate_object("Who?", schema)
+            ask_object(llm, "Who?", schema, tries=1)
         assert "name" in find_schema(server.asked[0].body)["properties"]
 
 
@@ -196,7 +186,7 @@ def test_a_server_that_misbehaves(form: Form, name: str, awaited: bool, monkeypa
         try:
             start = begun.time()
             with pytest.raises((ProviderError, InvalidAnswer)) as caught:
-                begun.run_until_complete(llm.achoose(QUESTION)) if awaited else llm.choose(QUESTION)
+                begun.run_until_complete(llm.aask(QUESTION)) if awaited else llm.ask(QUESTION)
             seconds = begun.time() - start
         finally:
             begun.close()
@@ -246,7 +236,7 @@ def test_a_key_is_nowhere(server: WireServer) -> None:
 )
 def test_errors_inside_of_a_good_status(server: WireServer, body: Any, said: str) -> None:
     with pytest.raises(ProviderError, match=said):
-        openai(server, body).choose(QUESTION)
+        openai(server, body).ask(QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +253,7 @@ def test_errors_inside_of_a_good_status(server: WireServer, body: Any, said: str
 )
 def test_an_error_is_headed_by_its_cause(server: WireServer, status: int, message: str, heading: str) -> None:
     with pytest.raises(ProviderError, match=heading) as caught:
-        openai(server, Reply({"error": {"message": message}}, status)).choose(QUESTION)
+        openai(server, Reply({"error": {"message": message}}, status)).ask(QUESTION)
     assert f"(status {status}: {message})" in str(caught.value)
 
 
@@ -283,23 +273,23 @@ def test_an_error_is_headed_by_its_cause(server: WireServer, status: int, messag
     ],
 )
 def test_answers_in_other_shapes(server: WireServer, body: dict[str, Any]) -> None:
-    assert openai(server, body).choose(QUESTION).numbers == (2,)
+    assert openai(server, body).ask(QUESTION).numbers == (2,)
 
 
 def test_an_answer_that_is_thoughts_alone_is_asked_for_again_with_more_room(server: WireServer) -> None:
     only = chat("", stop="length", reasoning_content="hm")
-    made = openai(server, only, chat("Done.")).generate("Say.", max_tokens=100)
+    made = openai(server, only, chat("Done.")).ask(TextRequest("Say.", max_tokens=100))
     assert (made.text, made.usage) == ("Done.", TokenUsage(2, 10, 4))
     assert [asked.body["max_completion_tokens"] for asked in server.asked] == [100, 400]
     assert ask(openai(server, only, chat("2")), QUESTION, tries=1).numbers == (2,)
     with pytest.raises(InvalidAnswer, match="cut off"):
-        openai(server, only).choose(QUESTION)
+        openai(server, only).ask(QUESTION)
 
 
 def test_a_message_that_is_null(server: WireServer) -> None:
     choice = {"index": 0, "finish_reason": "content_filter", "message": None}
     with pytest.raises(InvalidAnswer, match="content filter"):
-        openai(server, {**chat("2"), "choices": [choice]}).choose(QUESTION)
+        openai(server, {**chat("2"), "choices": [choice]}).ask(QUESTION)
 
 
 def call(name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
@@ -317,7 +307,7 @@ def call(name: Any, arguments: Any, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_calls_in_other_shapes(server: WireServer, sent: list[Any], read: list[Any]) -> None:
-    made = openai(server, chat(None, stop="tool_calls", tool_calls=sent)).take_turn("Add.", [ADD])
+    made = openai(server, chat(None, stop="tool_calls", tool_calls=sent)).ask(TextRequest("Add.", tools=[ADD]))
     assert [(one.id, one.arguments) for one in made.calls] == read
 
 
@@ -338,7 +328,7 @@ def test_streamed_calls_are_told_apart(server: WireServer, sent: list[Any], read
         of: dict[str, Any] = {key: one for key, one in (("id", name), ("index", index)) if one is not None}
         said = (("name", function), ("arguments", arguments))
         parts.append(delta(tool_calls=[{**of, "function": {key: one for key, one in said if one is not None}}]))
-    *_, last = openai(server, events(*parts, delta("tool_calls"))).stream_turn("Add.", [ADD])
+    *_, last = openai(server, events(*parts, delta("tool_calls"))).stream(TextRequest("Add.", tools=[ADD]))
     assert [(one.id, one.name, one.arguments) for one in last.calls] == read
 
 
@@ -357,14 +347,14 @@ def test_streamed_calls_are_told_apart(server: WireServer, sent: list[Any], read
 )
 def test_streams_that_break_off(server: WireServer, reply: Reply, said: str) -> None:
     with pytest.raises(ProviderError, match=said):
-        list(openai(server, reply).stream("Say."))
+        list(openai(server, reply).stream(TextRequest("Say.")))
 
 
 @pytest.mark.parametrize(
     "odd", [{**delta(), "choices": None}, {**delta(), "choices": []}, {"choices": [{"index": 0, "delta": None}]}]
 )
 def test_odd_parts_of_streams(server: WireServer, odd: dict[str, Any]) -> None:
-    *_, last = openai(server, events(odd, delta(content="Done."), delta("stop"))).stream("Say.")
+    *_, last = openai(server, events(odd, delta(content="Done."), delta("stop"))).stream(TextRequest("Say."))
     assert last.text == "Done."
 
 
@@ -384,34 +374,34 @@ def refuse(word: str) -> Any:
 def test_probabilities_that_are_refused_are_not_asked_for_again(server: WireServer) -> None:
     llm = openai(server, refuse("logprobs"))
     with pytest.warns(UserWarning, match="gives no token probabilities"):
-        assert llm.choose(QUESTION).probabilities is None
-    llm.choose(QUESTION)
+        assert llm.ask(QUESTION).probabilities is None
+    llm.ask(QUESTION)
     assert ["logprobs" in asked.body for asked in server.asked] == [True, False, False]
     with pytest.raises(ProviderError, match="unsupported: logprobs"):
-        openai(server, refuse("logprobs"), logprobs=True).choose(QUESTION)
+        openai(server, refuse("logprobs"), logprobs=True).ask(QUESTION)
 
 
 def test_settings_that_are_refused_are_left_out(server: WireServer) -> None:
     with pytest.warns(UserWarning, match="takes no temperature"):
-        openai(server, refuse("temperature")).generate("Say.")
-    assert openai(server, refuse("'stop'")).generate("Say.", stop=["2"]).text == '{"choice": '
+        openai(server, refuse("temperature")).ask(TextRequest("Say."))
+    assert openai(server, refuse("'stop'")).ask(TextRequest("Say.", stop=["2"])).text == '{"choice": '
 
 
 def test_without_structured_output_a_tool_is_forced(server: WireServer) -> None:
     llm = openai(server, refuse("json_schema"))
-    assert [llm.choose(QUESTION).numbers for _ in range(2)] == [(2,), (2,)]
+    assert [llm.ask(QUESTION).numbers for _ in range(2)] == [(2,), (2,)]
     assert ["tools" in asked.body for asked in server.asked] == [False, True, True]
     assert server.asked[-1].body["tool_choice"] in ("required", {"type": "function", "function": {"name": "answer"}})
 
 
 def test_failures_that_may_pass(server: WireServer) -> None:
     busy, broken = Reply({}, 429, {"retry-after": "0.05"}), Reply({}, 500, {"retry-after": "0"})
-    assert openai(server, busy, broken, Reply("lost", cut=0), chat("2"), max_retries=3).choose(QUESTION).numbers == (2,)
+    assert openai(server, busy, broken, Reply("lost", cut=0), chat("2"), max_retries=3).ask(QUESTION).numbers == (2,)
     assert len(server.asked) == 4
     for final in (Reply({}, 500, {"x-should-retry": "false"}), Reply({"error": {"code": "insufficient_quota"}}, 429)):
         before = len(server.asked)
         with pytest.raises(ProviderError):
-            openai(server, final, max_retries=3).choose(QUESTION)
+            openai(server, final, max_retries=3).ask(QUESTION)
         assert len(server.asked) == before + 1
 
 
@@ -422,7 +412,7 @@ def test_probabilities(server: WireServer) -> None:
         {"token": "2", "logprob": math.log(0.7), "top_logprobs": top},
         {"token": "}", "logprob": 0.0, "top_logprobs": []},
     ]
-    answer = openai(server, chat('{"choice": 2}', logprobs={"content": tokens})).choose(QUESTION)
+    answer = openai(server, chat('{"choice": 2}', logprobs={"content": tokens})).ask(QUESTION)
     assert answer.probabilities == pytest.approx({1: 0.2, 2: 0.7, 3: 0.1})
     assert server.asked[0].body["top_logprobs"] == 20
 
@@ -432,8 +422,8 @@ def test_models_that_think_are_asked_for_nothing_that_they_refuse(server: WireSe
     llm = HostedLLM("openai:gpt-5", base_url=f"{server.root}/v1", api_key=KEY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        llm.choose(QUESTION)
-        llm.generate("Say.")
+        llm.ask(QUESTION)
+        llm.ask(TextRequest("Say."))
     assert not {"logprobs", "temperature"} & {name for asked in server.asked for name in asked.body}
 
 
@@ -443,12 +433,12 @@ def test_the_prompt_is_cached_as_far_as_later_questions_share_it(
     form = FORMS["anthropic"]
     with serving(form, monkeypatch, form.reply('{"choice": 2}')) as asked:
         llm = form.make()
-        llm.choose(QUESTION)
+        llm.ask(QUESTION)
         assert asked.asked[0].body["system"][0]["cache_control"]["type"] == "ephemeral"
         assert "cache_control" not in json.dumps(asked.asked[0].body["messages"])
         assert "cache_control" not in asked.asked[0].body
         past = [Message("user", "First?"), Message("assistant", "1")]
-        llm.choose(Question("Next?", ["a", "b"], messages=past))
+        llm.ask(Question("Next?", ["a", "b"], messages=past))
         assert "cache_control" in json.dumps(asked.asked[1].body)
 
 
@@ -469,20 +459,22 @@ def test_a_text_is_continued(server: WireServer, provider: str) -> None:
     usage = {**part(""), "choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": 3, "total_tokens": 7}}
     server.script = [events(part(" look"), part(" it"), part(" up", "stop"), usage)]
     llm = HostedLLM(f"{provider}:m", base_url=f"{server.root}/v1", max_retries=0)
-    assert isinstance(llm, ContinuingLLM)
-    assert llm.continue_text("I") == Generated(" look it up", TokenUsage(1, 4, 3), "")
-    assert llm.continue_text("I", stop=["t u"]).text == " look i"
-    assert llm.continue_text("I", stop=["t u"]).ended == "t u"
-    assert list(llm.stream_continuation("I"))[:-1] == [" look", " it", " up"]
+    assert "continue" in llm.can
+    assert llm.ask(TextRequest("I", continues=True)) == Answer(
+        (), text=" look it up", usage=TokenUsage(1, 4, 3), ended=""
+    )
+    assert llm.ask(TextRequest("I", continues=True, stop=["t u"])).text == " look i"
+    assert llm.ask(TextRequest("I", continues=True, stop=["t u"])).ended == "t u"
+    assert list(llm.stream(TextRequest("I", continues=True)))[:-1] == [" look", " it", " up"]
     assert server.asked[0].path == "/v1/completions"
     assert server.asked[0].body["prompt"] == "I"
     assert "authorization" not in server.asked[0].headers
     server.script = [events(part(" look", "length"))]
-    assert asyncio.run(llm.acontinue_text("I")).stopped == CUT_OFF  # type: ignore[attr-defined]
+    assert asyncio.run(llm.aask(TextRequest("I", continues=True))).stopped == CUT_OFF  # type: ignore[attr-defined]
     server.script = [events(part(" look"), last="")]
     with pytest.raises(UnreadableResponse, match="broke off"):
-        llm.continue_text("I")
-    assert not isinstance(openai(server, chat("x")), ContinuingLLM)
+        llm.ask(TextRequest("I", continues=True))
+    assert "continue" not in openai(server, chat("x")).can
 
 
 def test_a_text_by_a_grammar(server: WireServer) -> None:
@@ -494,14 +486,14 @@ def test_a_text_by_a_grammar(server: WireServer) -> None:
     for provider, field in fields.items():
         server.script = [chat("a")]
         llm = HostedLLM(f"{provider}:m", base_url=f"{server.root}/v1")
-        assert llm.choose(Writing("Plan.", grammar=grammar)).text == "a"
+        assert llm.ask(TextRequest("Plan.", grammar=grammar)).text == "a"
         assert field.items() <= server.asked[-1].body.items()
     custom = {"id": "c", "type": "custom", "custom": {"name": "answer", "input": "a"}}
-    assert openai(server, chat(None, tool_calls=[custom])).choose(Writing("Plan.", grammar=grammar)).text == "a"
+    assert openai(server, chat(None, tool_calls=[custom])).ask(TextRequest("Plan.", grammar=grammar)).text == "a"
     (tool,) = server.asked[-1].body["tools"]
     assert tool["custom"]["format"]["grammar"] == {"syntax": "lark", "definition": grammar.lark}
     with pytest.raises(ProviderError, match="takes no grammar"):
-        HostedLLM("ollama:m", base_url=server.root).choose(Writing("Plan.", grammar=grammar))
+        HostedLLM("ollama:m", base_url=server.root).ask(TextRequest("Plan.", grammar=grammar))
 
 
 def test_a_decision_model(server: WireServer) -> None:
@@ -522,14 +514,14 @@ def test_a_decision_model(server: WireServer) -> None:
             return DecisionResponse(answers=dict(likely), model_name="double")
 
     llm, chosen = HostedLLM(Double()), "2"
-    answer = llm.choose(QUESTION)
+    answer = llm.ask(QUESTION)
     assert (answer.numbers, answer.probabilities) == ((2,), {1: 0.25, 2: 0.75, 3: 0.0})
-    assert llm.choose(SEVERAL).numbers == (1, 3)
+    assert llm.ask(SEVERAL).numbers == (1, 3)
     chosen = "9"
     with pytest.raises(InvalidAnswer, match="'9' is not the number"):
-        llm.choose(QUESTION)
+        llm.ask(QUESTION)
     with pytest.raises(WritesNoText):
-        llm.generate("Say.")
+        llm.ask(TextRequest("Say."))
     with pytest.raises(TypeError, match="pickled"):
         pickle.dumps(llm)
 
@@ -541,10 +533,10 @@ def test_any_thread_and_any_event_loop_may_ask(server: WireServer) -> None:
     llm, found = openai(server, chat("2")), []
 
     async def ask_many() -> None:
-        found.extend(await asyncio.gather(*(llm.achoose(QUESTION) for _ in range(10))))
+        found.extend(await asyncio.gather(*(llm.aask(QUESTION) for _ in range(10))))
 
     workers = [Thread(target=lambda: asyncio.run(ask_many())) for _ in range(3)]
-    workers += [Thread(target=lambda: found.append(llm.choose(QUESTION))) for _ in range(10)]
+    workers += [Thread(target=lambda: found.append(llm.ask(QUESTION))) for _ in range(10)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -552,7 +544,7 @@ def test_any_thread_and_any_event_loop_may_ask(server: WireServer) -> None:
     assert [answer.numbers for answer in found] == [(2,)] * 40
 
     async def ask_blocking() -> Any:
-        return llm.choose(QUESTION)  # a coroutine may block, too
+        return llm.ask(QUESTION)  # a coroutine may block, too
 
     assert asyncio.run(ask_blocking()).numbers == (2,)
 
@@ -561,7 +553,7 @@ def test_what_is_given_up_is_ended(server: WireServer) -> None:
     llm = openai(server, Reply(chat("2"), delay=0.3))
 
     async def give_up() -> None:
-        asking = [asyncio.create_task(llm.achoose(QUESTION)) for _ in range(64)]
+        asking = [asyncio.create_task(llm.aask(QUESTION)) for _ in range(64)]
         await asyncio.sleep(0.1)
         for one in asking:
             one.cancel()
@@ -570,26 +562,26 @@ def test_what_is_given_up_is_ended(server: WireServer) -> None:
         )
 
     asyncio.run(give_up())
-    stream = llm.stream("Say.")
+    stream = llm.stream(TextRequest("Say."))
     server.script = [events(delta(content="a"), delta(content="b"), delta("stop"))]
     assert next(stream) == "a"
     stream.close()
     server.script = [chat("2")]
-    assert llm.choose(QUESTION).numbers == (2,)
+    assert llm.ask(QUESTION).numbers == (2,)
 
 
 CHILD = """
 import os, signal, sys, threading
 from formal_llm.llms import HostedLLM, Question
 llm, question = HostedLLM("vllm:m", base_url=sys.argv[1]), Question("?", ["a", "b"])
-assert llm.choose(question).numbers == (2,)
+assert llm.ask(question).numbers == (2,)
 child = os.fork()
 if child == 0:
-    os._exit(0 if llm.choose(question).numbers == (2,) else 1)
+    os._exit(0 if llm.ask(question).numbers == (2,) else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    HostedLLM("vllm:slow", base_url=sys.argv[1]).choose(question)
+    HostedLLM("vllm:slow", base_url=sys.argv[1]).ask(question)
 except KeyboardInterrupt:
     print("stopped")
 """
@@ -608,7 +600,7 @@ def test_a_forked_process_begins_anew_and_ctrl_c_ends_a_question(server: WireSer
 def test_a_pickle_begins_anew(server: WireServer) -> None:
     llm = openai(server, chat("2"), temperature=0.5)
     again = pickle.loads(pickle.dumps(llm))
-    assert again.choose(QUESTION).numbers == (2,)
+    assert again.ask(QUESTION).numbers == (2,)
     assert again.identity == llm.identity
     assert type(pickle.loads(pickle.dumps(HostedLLM("vllm:m")))) is type(HostedLLM("vllm:m"))
 
@@ -662,7 +654,7 @@ def test_defaults_of_requests(server: WireServer) -> None:
         llm = HostedLLM("vllm:m", base_url=f"{server.root}/v1")
     server.script = [Reply({}, 500, {"retry-after": "0"})]
     with pytest.raises(ProviderError):
-        llm.choose(QUESTION)
+        llm.ask(QUESTION)
     assert len(server.asked) == 2
     with pytest.raises(ValueError, match="deadline"):
         HostedLLM("vllm:m", deadline=0)

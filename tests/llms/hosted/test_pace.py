@@ -16,7 +16,8 @@ from tests.slow_server import read_counts, slow_server
 )
 def test_all_tasks_are_planned_and_few_requests_refused(rps: int, tasks: int) -> None:
     with slow_server(0.02, rps=rps) as url:
-        planner: Any = Planner(CFG.from_string("S -> wash | fold"), HostedLLM("openai:m", base_url=url, api_key="none"))
+        llm = HostedLLM("openai:m", base_url=url, api_key="none")
+        planner: Any = Planner(CFG.from_string("S -> wash | fold"), llm, search="greedy")
         outcomes = planner.plan_all([f"task {number}" for number in range(tasks)])
         assert all(outcome.plan is not None for outcome in outcomes)
         counts = read_counts(url)

@@ -14,13 +14,13 @@ from hypothesis import assume, given
 from formal_llm import CFG
 from formal_llm.automata.notation.text_grammars import cfg_to_lark
 from formal_llm.errors import GrammarError, InvalidAnswer, LLMError, ModelError, WritesNoText
-from formal_llm.llms.generation import TextGrammar, ToolTurn, Writing
-from formal_llm.llms.llm import answered
+from formal_llm.llms.llm import outcome_of
 from formal_llm.llms.local.constrained import TokenGrammars
 from formal_llm.llms.local.model import TransformersLLM
-from formal_llm.llms.objects import generate_object
+from formal_llm.llms.objects import ask_object
 from formal_llm.llms.question import Question
 from formal_llm.llms.schemas import closed
+from formal_llm.llms.text_request import TextGrammar, TextRequest
 from tests import oracles, strategies, tiny_models
 
 END = 2
@@ -85,8 +85,8 @@ def test_a_model_of_noise_writes_words(llm: TransformersLLM, cfg: CFG) -> None:
         written = cfg_to_lark(cfg)
     assume(written)
     for temperature in (0.0, 5.0):
-        asked = Writing("Plan.", grammar=TextGrammar(written, ""), max_tokens=40, temperature=temperature)
-        answer = answered(llm, asked)
+        asked = TextRequest("Plan.", grammar=TextGrammar(written, ""), max_tokens=40, temperature=temperature)
+        answer = llm.ask(asked)
         if answer.ended is not None:
             assert cfg.accepts(answer.text.split())
             assert answer.text == "".join(f"{step}\n" for step in answer.text.split())
@@ -94,17 +94,17 @@ def test_a_model_of_noise_writes_words(llm: TransformersLLM, cfg: CFG) -> None:
 
 def test_a_model_of_noise_is_held_to_a_schema(llm: TransformersLLM) -> None:
     for temperature in (0.0, 1.0, 5.0):
-        made = generate_object(llm, "Which tool?", CHOICE, max_tokens=200, temperature=temperature)
+        made = ask_object(llm, "Which tool?", CHOICE, max_tokens=200, temperature=temperature)
         assert 1 <= len(str(made.value["why"])) <= 6 and json.loads(made.text) == made.value
         assert made.value["tool"] in ("search", "respond") and isinstance(made.value["sure"], bool)
         assert made.usage.requests == 1 and made.usage.output_tokens > 0
     with pytest.raises(InvalidAnswer, match="no whole JSON object"):
-        llm.generate_object("Which tool?", CHOICE, max_tokens=3)
+        ask_object(llm, "Which tool?", CHOICE, max_tokens=3, tries=1)
 
 
 def test_texts_and_choices_together(llm: TransformersLLM) -> None:
-    asked = [Writing("go", max_tokens=2), Question("Which?", ["a", "b"], task="t"), ToolTurn("go", [])]
-    text, choice, turn = llm.choose_many(asked)
+    asked = [TextRequest("go", max_tokens=2), Question("Which?", ["a", "b"], task="t"), TextRequest("go", tools=[])]
+    text, choice, turn = map(outcome_of, llm.submit(asked))
     assert not isinstance(text, Exception) and not isinstance(choice, Exception)
     assert text.usage.output_tokens and not text.numbers and choice.numbers
     assert isinstance(turn, WritesNoText)
@@ -112,12 +112,12 @@ def test_texts_and_choices_together(llm: TransformersLLM) -> None:
 
 @pytest.mark.parametrize("snow", ['"\u2603"', "/[\u2603\u2604]/"])
 def test_what_the_vocabulary_cannot_spell(llm: TransformersLLM, snow: str) -> None:
-    asked = Writing("go", grammar=TextGrammar(f"start: {snow}", ""))
+    asked = TextRequest("go", grammar=TextGrammar(f"start: {snow}", ""))
     if llm.renderer.style == "seq2seq":
         with pytest.raises(LLMError, match="cannot be held to its grammar"):
-            answered(llm, asked)
+            llm.ask(asked)
     else:  # which spells it in bytes
-        assert answered(llm, asked).text in ("\u2603", "\u2604")
+        assert llm.ask(asked).text in ("\u2603", "\u2604")
 
 
 def test_what_cannot_be_read() -> None:

@@ -138,7 +138,7 @@ def test_settings_that_have_no_meaning(model: Any, spoken: Callable[..., Any]) -
 def test_a_selection(model: Any, spoken: Callable[..., Any]) -> None:
     llm = LocalLLM(BiEncoderScorer(model, spoken()), "tiny")
     asked = Question("Which?", ["wok", "oven", "pot"], several=True, task="cook")
-    assert asked.check(llm.choose(asked)).numbers
+    assert asked.check(llm.ask(asked)).numbers
 
 
 # -- the real one ----------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_minilm_knows_what_words_mean(minilm: EncoderLLM) -> None:
     options = ["Use Colorization", "Use Super Resolution", "Use Image Denoising", "Use Machine Translation"]
     tasks = {"add hues to a black-and-white photograph": 1, "put the text into German": 4, "the picture is grainy": 3}
     asked = [Question(task, options, task=task) for task in tasks]
-    assert [answer.number for answer in minilm.choose_many(asked)] == list(tasks.values())
+    assert [answer.number for answer in minilm.answer_all(asked)] == list(tasks.values())
     assert minilm.identity is not None and minilm.identity["llm"] == "encoder:minilm"
 
 

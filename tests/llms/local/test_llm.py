@@ -31,12 +31,12 @@ def llm(llama: Any, spoken: Callable[..., Any]) -> TransformersLLM:
 
 def test_together_as_alone(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any]) -> None:
     asked = token_by_token.batch((2, 9, 12))
-    together = llm.choose_many(asked)
+    together = llm.answer_all(asked)
     for one, question in zip(together, asked, strict=True):
-        alone = TransformersLLM.of(llama, spoken()).choose(question)
+        alone = TransformersLLM.of(llama, spoken()).ask(question)
         assert one.numbers == alone.numbers
         assert one.probabilities == pytest.approx(alone.probabilities, abs=1e-5)
-    assert llm.choose_many([]) == []
+    assert llm.answer_all([]) == []
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bart"])
@@ -45,14 +45,14 @@ def test_a_question_too_long_fails_alone(kind: str, network: Callable[..., Any],
     asked = token_by_token.batch((2, 9, 12))
     long = Question("restore " * 3_000, ["a", "b"])
     several = Question("restore " * 3_000, ["a", "b"], several=True)
-    expected = [answer.numbers for answer in llm.choose_many(asked)]
-    outcomes = llm.choose_many([*asked[:5], long, *asked[5:], several])
+    expected = [answer.numbers for answer in llm.answer_all(asked)]
+    outcomes = llm.answer_all([*asked[:5], long, *asked[5:], several])
     failed = [place for place, outcome in enumerate(outcomes) if isinstance(outcome, LLMError)]
     assert failed == [5, 17]
     assert "shorten the wording" in str(outcomes[5])
     assert [outcome.numbers for outcome in outcomes if isinstance(outcome, Answer)] == expected
     with pytest.raises(LLMError, match="shorten the wording"):
-        llm.choose(long)
+        llm.ask(long)
 
 
 def test_weights_that_are_no_numbers(spoken: Callable[..., Any]) -> None:
@@ -61,18 +61,18 @@ def test_weights_that_are_no_numbers(spoken: Callable[..., Any]) -> None:
     with torch.no_grad():
         model.model.norm.weight.fill_(torch.nan)
     with pytest.raises(ModelError, match="probabilities that are no numbers"):
-        llm.choose(token_by_token.question(2))
+        llm.ask(token_by_token.question(2))
 
 
 def test_many_plans_advance_together(llm: TransformersLLM) -> None:
     sizes: list[int] = []
-    real = llm.choose_many
+    real = llm.answer_all
 
     def counted(questions: Any) -> Any:
         sizes.append(len(questions))
         return real(questions)
 
-    llm.choose_many = counted  # type: ignore[method-assign]
+    llm.answer_all = counted  # type: ignore[method-assign]
     tasks = [Task(f"make it {word} {number}") for word in ("alpha", "beta") for number in range(40)]
     outcomes = Planner(RULES, llm).plan_all(tasks, concurrency=80)
     assert all(RULES.accepts(outcome.plan.word) for outcome in outcomes)
@@ -85,7 +85,7 @@ def test_many_plans_advance_together(llm: TransformersLLM) -> None:
 
 def test_threads_share_a_model(llm: TransformersLLM) -> None:
     asked = token_by_token.batch((2, 9, 12))
-    expected = [answer.probabilities for answer in llm.choose_many(asked)]
+    expected = [answer.probabilities for answer in llm.answer_all(asked)]
     llm.scorer.forget()
     errors: list[BaseException] = []
     inside: list[int] = []
@@ -105,7 +105,7 @@ def test_threads_share_a_model(llm: TransformersLLM) -> None:
     def work(begin: int) -> None:
         try:
             for place in range(begin, begin + 16):
-                answer = llm.choose(asked[place % 16])
+                answer = llm.ask(asked[place % 16])
                 assert answer.probabilities == pytest.approx(expected[place % 16], abs=1e-5)
         except BaseException as error:
             errors.append(error)
@@ -148,14 +148,14 @@ def test_a_model_with_little_memory_answers_the_same(llm_memory: LocalLLM) -> No
         return base(*args, **how)
 
     inner.forward = little
-    answers = llm_memory.choose_many(questions)
+    answers = llm_memory.answer_all(questions)
     assert max(passes) > 600 >= passes[-1]
     assert llm_memory.scorer.batch_tokens < 2_048  # type: ignore[attr-defined]
     for answer, row in zip(answers, whole.exp().tolist(), strict=True):
         assert answer.probabilities == pytest.approx(dict(enumerate(row, 1)), abs=1e-5)  # type: ignore[union-attr]
     before = len(passes)
     llm_memory.scorer.forget()
-    llm_memory.choose_many(questions)
+    llm_memory.answer_all(questions)
     assert max(passes[before:]) <= 600  # what worked is kept
 
 

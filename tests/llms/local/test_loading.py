@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
-from formal_llm.llms.llm import resolve
 from formal_llm.llms.local.encoders import EncoderLLM
 from formal_llm.llms.local.loading import (
     SCORED,
@@ -27,6 +26,7 @@ from formal_llm.llms.local.loading import (
     settings_of,
 )
 from formal_llm.llms.local.model import TransformersLLM
+from formal_llm.llms.providers import resolve
 from formal_llm.llms.question import Question
 from tests import tiny_models
 
@@ -81,7 +81,7 @@ def test_what_was_saved_is_loaded(
     assert isinstance(llm, TransformersLLM)
     asked = [Question("Which?", ["a", "b", "c"]), Question("Which one then?", [f"tool {n}" for n in range(12)])]
     here = TransformersLLM.of(network(kind), spoken(chat=True))
-    for one, other in zip(llm.choose_many(asked), here.choose_many(asked), strict=True):
+    for one, other in zip(llm.answer_all(asked), here.answer_all(asked), strict=True):
         assert one.numbers == other.numbers
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
     assert llm.renderer.style == ("seq2seq" if kind in ("t5", "bart") else "chat")
@@ -91,9 +91,9 @@ def test_what_was_saved_is_loaded(
 def test_encoders(bert_folder: Path, tmp_path: Path, spoken: Callable[..., Any]) -> None:
     asked = Question("Which?", ["a", "b", "c"])
     llm = resolve(f"encoder:{bert_folder}")
-    assert isinstance(llm, EncoderLLM) and sum(llm.choose(asked).probabilities.values()) == pytest.approx(1)
+    assert isinstance(llm, EncoderLLM) and sum(llm.ask(asked).probabilities.values()) == pytest.approx(1)
     tiny_models.save(tmp_path, tiny_models.encoder(labels=1), spoken())
-    assert EncoderLLM(str(tmp_path)).choose(asked).numbers  # its head is left out
+    assert EncoderLLM(str(tmp_path)).ask(asked).numbers  # its head is left out
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -108,7 +108,7 @@ def test_on_a_cpu_numbers_are_float32_also_with_a_device_map(llama_folder: Path)
     for placement in (Placement(), Placement(device_map="auto"), Placement(device_map={"": "cpu"})):
         assert load(str(llama_folder), "text", placement)[0].dtype == torch.float32
     llm = TransformersLLM(str(llama_folder), device_map="auto")
-    assert llm.choose(Question("Which?", ["a", "b"])).numbers
+    assert llm.ask(Question("Which?", ["a", "b"])).numbers
 
 
 def test_unknown_numbers_and_devices(llama_folder: Path) -> None:
@@ -239,7 +239,7 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_heavy_libraries_are_imported_when_they_are_needed() -> None:
     code = (
-        "import sys, formal_llm\nfrom formal_llm.llms.llm import resolve\n"
+        "import sys, formal_llm\nfrom formal_llm.llms import resolve\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
         "import formal_llm.llms.local.model\n"
         "assert 'torch' not in sys.modules and 'transformers' not in sys.modules\n"
@@ -390,7 +390,7 @@ def test_the_weights_are_those_of_the_file(file: Path) -> None:
 
 def test_it_answers(file: Path) -> None:
     llm = TransformersLLM(str(file))
-    answer = llm.choose(Question("Which?", ["a", "b", "c"]))
+    answer = llm.ask(Question("Which?", ["a", "b", "c"]))
     assert answer.probabilities is not None and sum(answer.probabilities.values()) == pytest.approx(1)
 
 

@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from formal_llm.errors import LLMError, ModelError, ResourceNotFound
-from formal_llm.llms.generation import ScoringLLM, TextLLM
-from formal_llm.llms.llm import LLM, BatchLLM
 from formal_llm.llms.local.model import (
     TokenStream,
     TransformersLLM,
@@ -24,6 +22,7 @@ from formal_llm.llms.local.model import (
 )
 from formal_llm.llms.question import Message
 from formal_llm.llms.recorded import RecordedLLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.rltf.policy import LoRA, Policy
 from tests import tiny_models
@@ -36,9 +35,9 @@ def llm(llama: Any, spoken: Callable[..., Any]) -> TransformersLLM:
 
 
 def test_an_answer(llm: TransformersLLM, llama: Any, spoken: Callable[..., Any]) -> None:
-    assert isinstance(llm, LLM) and isinstance(llm, BatchLLM) and isinstance(llm, TextLLM)
+    assert llm.can == {"choose", "write", "continue", "object", "grammar", "score"} and llm.at_once > 1
     asked = token_by_token.question(12)
-    answer = llm.choose(asked)
+    answer = llm.ask(asked)
     with torch.no_grad():
         wanted = token_by_token.causal_probabilities(llama, spoken(), asked, "plain")
     assert list(answer.probabilities) == list(range(1, 13))
@@ -80,11 +79,11 @@ def writer(request: pytest.FixtureRequest, network: Callable[..., Any], spoken: 
 
 def test_text_without_temperature_is_the_same_each_time(writer: TransformersLLM) -> None:
     chat = [Message("system", "Be short."), Message("user", "restore the image")]
-    written = writer.generate(chat, max_tokens=9)
-    assert writer.generate(chat, max_tokens=9) == written
+    written = writer.ask(TextRequest(chat, max_tokens=9))
+    assert writer.ask(TextRequest(chat, max_tokens=9)) == written
     assert (written.usage.requests, written.usage.input_tokens) == (1, len(writer.renderer.tokens(chat)))
     assert 0 < written.usage.output_tokens <= 9
-    assert writer.generate("restore the image", max_tokens=3).usage.output_tokens <= 3
+    assert writer.ask(TextRequest("restore the image", max_tokens=3)).usage.output_tokens <= 3
 
 
 def test_text_is_the_likeliest_at_each_step(llama: Any, llm: TransformersLLM, spoken: Callable[..., Any]) -> None:
@@ -96,27 +95,27 @@ def test_text_is_the_likeliest_at_each_step(llama: Any, llm: TransformersLLM, sp
             if ids[-1] == spoken().eos_token_id:
                 break
     expected = spoken().decode(ids[begin:], skip_special_tokens=True)
-    assert llm.generate("restore the image", max_tokens=8).text == expected
+    assert llm.ask(TextRequest("restore the image", max_tokens=8)).text == expected
 
 
 def test_text_with_temperature_is_drawn_from_torchs_numbers(writer: TransformersLLM) -> None:
     written = []
     for seed in (1, 1, 2, 3):
         torch.manual_seed(seed)
-        written.append(writer.generate("restore", max_tokens=8, temperature=2.0).text)
+        written.append(writer.ask(TextRequest("restore", max_tokens=8, temperature=2.0)).text)
     assert written[0] == written[1]
     assert len(set(written)) > 1
 
 
 def test_text_ends_before_a_stop(writer: TransformersLLM) -> None:
     prompts = [f"restore the {thing}" for thing in ("image", "text", "picture", "caption", "film", "song", "1", "2")]
-    texts = {prompt: writer.generate(prompt, max_tokens=12).text for prompt in prompts}
+    texts = {prompt: writer.ask(TextRequest(prompt, max_tokens=12)).text for prompt in prompts}
     prompt = max(prompts, key=lambda prompt: len(texts[prompt]))
     whole = texts[prompt]
     middle = len(whole) // 2
     stop = whole[middle : middle + 2]
     assert len(stop) == 2
-    cut = writer.generate(prompt, max_tokens=12, stop=[stop, "never written"]).text
+    cut = writer.ask(TextRequest(prompt, max_tokens=12, stop=[stop, "never written"])).text
     assert cut == whole[: whole.find(stop)]
 
 
@@ -126,9 +125,9 @@ def test_text_ends_where_the_model_ends(spoken: Callable[..., Any]) -> None:
     longer = "image " * (1_000 + room - 60)
     while 2_048 - len(llm.renderer.tokens([Message("user", longer)])) > 5:
         longer += "image "
-    assert llm.generate(longer, max_tokens=50).usage.output_tokens <= 5
+    assert llm.ask(TextRequest(longer, max_tokens=50)).usage.output_tokens <= 5
     with pytest.raises(LLMError, match="2,048"):
-        llm.generate("image " * 3_000)
+        llm.ask(TextRequest("image " * 3_000))
 
 
 def test_the_score_of_a_text_is_the_sum_over_its_tokens(
@@ -139,7 +138,6 @@ def test_the_score_of_a_text_is_the_sum_over_its_tokens(
     with torch.no_grad():
         logs = torch.log_softmax(llama(input_ids=torch.tensor([ids])).logits[0].double(), -1)
     wanted = sum(float(logs[place - 1, ids[place]]) for place in range(len(before), len(ids)))
-    assert isinstance(llm, ScoringLLM)
     texts = ["Colorization, then 12", "Colorization"]
     found = llm.log_probabilities("restore the image", texts)
     assert [length for _, length in found] == [len(llm.renderer.continuation_tokens(text)) for text in texts]
@@ -158,7 +156,7 @@ def test_scores_and_choices_agree(llm: TransformersLLM) -> None:
     asked = token_by_token.question(9)
     found = llm.log_probabilities(asked.messages, [f"{number}\n" for number in range(1, 10)])
     sums = torch.tensor([value for value, _ in found])
-    assert list(llm.choose(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
+    assert list(llm.ask(asked).probabilities.values()) == pytest.approx(torch.softmax(sums, 0).tolist(), abs=1e-4)
 
 
 def test_a_text_is_gone_on_with(llama: Any, llm: TransformersLLM, spoken: Callable[..., Any]) -> None:
@@ -170,33 +168,36 @@ def test_a_text_is_gone_on_with(llama: Any, llm: TransformersLLM, spoken: Callab
             if ids[-1] == spoken().eos_token_id:
                 break
     expected = spoken().decode(ids[begin:], skip_special_tokens=True)
-    made = llm.continue_text("[Thought] restore the", max_tokens=8)
+    made = llm.ask(TextRequest("[Thought] restore the", continues=True, max_tokens=8))
     assert made.text == expected
     assert made.usage == TokenUsage(1, begin, len(ids) - begin)
     assert made.ended == ("" if ids[-1] == spoken().eos_token_id else None)
     stop = expected[len(expected) // 2 :][:2]
-    cut = llm.continue_text("[Thought] restore the", max_tokens=8, stop=[stop])
+    cut = llm.ask(TextRequest("[Thought] restore the", continues=True, max_tokens=8, stop=[stop]))
     assert (cut.text, cut.ended) == (expected[: expected.find(stop)], stop)
 
 
 def test_a_text_piece_by_piece_is_the_same(writer: TransformersLLM) -> None:
-    ways = [(writer.stream, writer.generate)]
+    ways = [False]
     if writer.renderer.style == "seq2seq":
         with pytest.raises(LLMError, match="encoder-decoder"):
-            writer.continue_text("restore")
+            writer.ask(TextRequest("restore", continues=True))
     else:
-        ways.append((writer.stream_continuation, writer.continue_text))
-    for stream, whole in ways:
-        stop = whole("restore the image", max_tokens=12).text[3:5]
-        for how in ({}, {"stop": [stop]} if len(stop) == 2 else {}):
-            *pieces, last = stream("restore the image", max_tokens=12, **how)
-            expected = whole("restore the image", max_tokens=12, **how)
+        ways.append(True)
+    for continues in ways:
+        asked = TextRequest("restore the image", max_tokens=12, continues=continues)
+        stop = writer.ask(asked).text[3:5]
+        for request in (asked, asked.replace(stop=[stop] if len(stop) == 2 else [])):
+            *pieces, last = writer.stream(request)
+            expected = writer.ask(request)
             assert "".join(pieces) == last.text == expected.text
             assert last.ended == expected.ended
-    stream = writer.stream("restore the image", max_tokens=200)
+    stream = writer.stream(TextRequest("restore the image", max_tokens=200))
     assert next(stream)
     stream.close()
-    assert writer.generate("restore the image", max_tokens=12) == writer.generate("restore the image", max_tokens=12)
+    assert writer.ask(TextRequest("restore the image", max_tokens=12)) == writer.ask(
+        TextRequest("restore the image", max_tokens=12)
+    )
 
 
 def test_pieces_are_whole_signs(spoken: Callable[..., Any]) -> None:

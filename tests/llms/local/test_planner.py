@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from formal_llm import CFG, Answer, Planner, Question, TaskPack
-from formal_llm.errors import LLMError, MissingDependency, ModelError, ResourceNotFound
+from formal_llm.errors import MissingDependency, ModelError, ResourceNotFound
 from formal_llm.llms import packaged, resolve
 from formal_llm.llms.builtin import BuiltinLLM, equal_stems, worths
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.local import planner
 from formal_llm.llms.local.planner import ALIKE, UNLIKE, PlannerLLM, SentenceScorer, SimilarWords, shipped_head
 from formal_llm.llms.local.step_head import StepHead
@@ -44,17 +45,14 @@ class Scores(SentenceScorer):
         return self.scores.keys() >= set(names)  # type: ignore[call-overload]
 
 
-class Sure:
+class Sure(LLM):
     """Gives the first option so much probability."""
 
     def __init__(self, first: float) -> None:
         self.likely = {1: first, 2: 1 - first}
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,), self.likely)
-
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer | LLMError]:
-        return [self.choose(question) for question in questions]
 
 
 @pytest.mark.parametrize("first", [0.5, 0.9, 1.0])
@@ -65,7 +63,7 @@ def test_the_score_is_that_of_the_encoder_and_that_of_words(first: float, weight
     assert worth is not None
     assert worth[1] > worth[0]
     odds = math.exp(weight * (worth[0] - worth[1])) * first / max(1 - first, 1e-12)
-    answer = llm.choose(ASKED)
+    answer = llm.ask(ASKED)
     assert answer.probabilities is not None
     assert answer.probabilities[1] / answer.probabilities[2] == pytest.approx(odds)
     assert answer.number == (1 if odds >= 1 else 2)
@@ -73,8 +71,8 @@ def test_the_score_is_that_of_the_encoder_and_that_of_words(first: float, weight
 
 def test_where_words_tell_nothing_the_encoder_answers() -> None:
     llm = PlannerLLM(Scores(), Sure(0.6), equal_stems, "x")
-    assert llm.choose(ASKED).number == 2
-    assert llm.choose(Question("?", ["1st", "2nd"], task="x")).probabilities == {1: 0.6, 2: 0.4}
+    assert llm.ask(ASKED).number == 2
+    assert llm.ask(Question("?", ["1st", "2nd"], task="x")).probabilities == {1: 0.6, 2: 0.4}
 
 
 def test_known_steps_are_chosen_by_their_scores() -> None:
@@ -83,7 +81,7 @@ def test_known_steps_are_chosen_by_their_scores() -> None:
 
     def values(*prospects: Prospect, so_far: tuple[Term, ...] = ()) -> list[float]:
         asked = Question("?", ["-"] * len(prospects), task="x", outlook=Outlook(so_far, prospects))
-        likely = llm.choose(asked).probabilities
+        likely = llm.ask(asked).probabilities
         assert likely is not None
         return [math.log(likely[number] / likely[1]) for number in range(1, len(prospects) + 1)]
 

@@ -100,10 +100,10 @@ def test_selections_and_choices_are_answered_together(llama: Any, spoken: Callab
     llm = TransformersLLM.of(llama, spoken())
     several = [Question(f"Which? {n}", ["wok", "oven", "pot", "pan"], several=True) for n in range(5)]
     single = [token_by_token.question(9), Question("Which?", ["alone"], several=True)]
-    outcomes = llm.choose_many([*several, *single])
+    outcomes = llm.answer_all([*several, *single])
     for question, outcome in zip([*several, *single], outcomes, strict=True):
         assert question.check(outcome) is outcome
-        assert llm.choose(question).numbers == outcome.numbers
+        assert llm.ask(question).numbers == outcome.numbers
     assert outcomes[0].usage.requests >= 1 and outcomes[0].usage.input_tokens > 10
     assert outcomes[-1].numbers == (1,) and outcomes[-1].usage.requests == 0
     # What a set is made of is what the model thinks likeliest at each step.
@@ -111,7 +111,7 @@ def test_selections_and_choices_are_answered_together(llama: Any, spoken: Callab
     asked = next(steps)
     with pytest.raises(StopIteration) as end:
         while True:
-            asked = steps.send(llm.choose(asked).number)
+            asked = steps.send(llm.ask(asked).number)
     assert end.value.value == outcomes[0].numbers
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.agents.tools import agent_toolkit
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 from formal_llm.packs.questions import QuizQuestion, mean_score, published_tables, score_answer
 from formal_llm.packs.questions.benchmark import (
     find_answer,
@@ -130,9 +130,9 @@ def test_the_tables_of_pass() -> None:
 QUESTIONS = [QuizQuestion("1", "2 + 2?", ("4",), "number"), QuizQuestion("2", "Which sea?", ("the Black Sea",), "text")]
 
 
-def llm_of(*answers: str) -> FunctionTextLLM:
+def llm_of(*answers: str) -> FunctionLLM:
     """Knows the answers by the number of the question."""
-    return FunctionTextLLM(lambda asked: f" {answers['Which sea?' in asked.prompt]}")
+    return FunctionLLM(lambda asked: f" {answers['Which sea?' in asked.prompt]}", can=TEXTS, choose=lambda _: 1)
 
 
 def test_answers_are_scored_and_what_they_took_is_counted(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.doubles import WeightedLLM
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, WeightedLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.official import official
 from formal_llm.packs.travel.plan_days import read_plan, to_text
@@ -105,7 +104,7 @@ def test_a_draft_saves_the_questions(slips, requests):
     query = large_query()
     for seed in range(4):
         drafts = Drafts(query, WORLD, slips, seed)
-        made = plan_trip(query, WORLD, FunctionTextLLM(drafts), search="draft")
+        made = plan_trip(query, WORLD, FunctionLLM(drafts, can=TEXTS, choose=lambda _: 1), search="draft")
         assert valid(made)
         assert made.plan.usage.drafts == len(drafts.prompts) == 1
         assert made.plan.usage.questions + made.plan.usage.drafts <= requests
@@ -115,11 +114,13 @@ def test_where_there_are_many_cities_they_are_asked_for_before_a_draft():
     world = large_world(cities=8)
     query = large_query(days=5, cities=2)
     drafts = Drafts(query, world, 0)
-    made = plan_trip(query, world, FunctionTextLLM(drafts), search="draft")
+    made = plan_trip(query, world, FunctionLLM(drafts, can=TEXTS, choose=lambda _: 1), search="draft")
     assert valid(made, world)
     assert made.plan.usage.questions <= 4
     assert len({name for name in world.cities("Somewhere") if f"- {name}: a city" in drafts.prompts[0]}) == 2
-    again = asyncio.run(aplan_trip(query, world, FunctionTextLLM(Drafts(query, world, 0)), search="draft"))
+    again = asyncio.run(
+        aplan_trip(query, world, FunctionLLM(Drafts(query, world, 0), can=TEXTS, choose=lambda _: 1), search="draft")
+    )
     assert again.days == made.days
 
 

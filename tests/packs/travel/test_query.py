@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import InvalidAnswer, NotationError, QueryError
-from formal_llm.llms.text_doubles import FunctionTextLLM, ScriptedTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM, ScriptedLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.query import Constraints, constraints_of, dollars, query_of
 from formal_llm.packs.travel.reading import QueryReading, read_query_with
@@ -78,7 +78,9 @@ FORM = {
 
 
 def read(**change: object) -> QueryReading:
-    return read_query_with(FunctionTextLLM(lambda _: json.dumps({**FORM, **change})), TEXT, WORLD)
+    return read_query_with(
+        FunctionLLM(lambda _: json.dumps({**FORM, **change}), can=TEXTS, choose=lambda _: 1), TEXT, WORLD
+    )
 
 
 def test_a_form_becomes_a_query() -> None:
@@ -114,7 +116,7 @@ def test_what_a_model_filled_in_is_checked(change: dict, told: str) -> None:
 
 
 def test_a_day_that_is_none_is_asked_again() -> None:
-    llm = ScriptedTextLLM([json.dumps({**FORM, "first_day": "2022-02-31"}), json.dumps(FORM)])
+    llm = ScriptedLLM(texts=[json.dumps({**FORM, "first_day": "2022-02-31"}), json.dumps(FORM)])
     assert read_query_with(llm, TEXT, WORLD).query.dates[0] == date(2022, 3, 10)
     with pytest.raises(InvalidAnswer, match="first_day is '2022-02-31'"):
         read(first_day="2022-02-31")
@@ -123,7 +125,10 @@ def test_a_day_that_is_none_is_asked_again() -> None:
 def test_the_model_is_shown_text_and_day() -> None:
     seen = []
     read_query_with(
-        FunctionTextLLM(lambda asked: seen.append(asked.prompt) or json.dumps(FORM)), TEXT, WORLD, date(2022, 1, 5)
+        FunctionLLM(lambda asked: seen.append(asked.prompt) or json.dumps(FORM), can=TEXTS, choose=lambda _: 1),
+        TEXT,
+        WORLD,
+        date(2022, 1, 5),
     )
     assert TEXT in seen[0] and "Today is 2022-01-05" in seen[0]
 
@@ -146,4 +151,4 @@ def test_missing_facts_follow_from_others_and_are_told() -> None:
 
 def test_no_text_asks_nobody() -> None:
     with pytest.raises(QueryError, match="there is no text"):
-        read_query_with(ScriptedTextLLM([]), " ", WORLD)
+        read_query_with(ScriptedLLM(texts=[]), " ", WORLD)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formal_llm.llms.text_doubles import FunctionTextLLM
+from formal_llm.llms.doubles import TEXTS, FunctionLLM
 from formal_llm.packs.travel.database import World
 from formal_llm.packs.travel.reference import read_reference
 from formal_llm.packs.travel.rows import Accommodation, Flight, Restaurant, Road
@@ -132,7 +132,7 @@ def test_the_tools_are_tools_of_ours() -> None:
 
 
 def test_a_model_writes_the_plan() -> None:
-    said = plan_writer(FunctionTextLLM(lambda asked: asked.prompt))("the notes", "the query")
+    said = plan_writer(FunctionLLM(lambda asked: asked.prompt, can=TEXTS, choose=lambda _: 1))("the notes", "the query")
     assert "the notes" in said and "Query: the query" in said
 
 

@@ -29,7 +29,7 @@ from formal_llm import (
 from formal_llm.automata.languages.nearest_words import find_continuation
 from formal_llm.errors import BudgetExceeded, NoValidPlan, WritesNoText
 from formal_llm.llms.driven import resumed
-from formal_llm.llms.generation import Writing
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.draft import DraftRules, find_arguments
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.describing import describe_limits, describe_names, describe_rules
@@ -164,7 +164,6 @@ def test_a_question_is_asked_where_the_draft_leaves_the_rules_and_says_what_it_w
 def test_what_the_draft_has_a_place_for_later_comes_last_among_pages() -> None:
     class TakesTheFirst(Drafter):
         def choose(self, question: Question) -> Answer:
-            self.asked.append(question)
             return Answer((1,))
 
     rules = CFG.from_string("S -> T T T\nT -> a | b | c | d | e\n%limit 1")
@@ -179,7 +178,6 @@ def test_the_rest_of_the_draft_is_taken_after_a_wrong_missing_or_needless_step()
 
     class Knows(Drafter):
         def choose(self, question: Question) -> Answer:
-            self.asked.append(question)
             assert question.outlook is not None
             name = wanted[len(question.outlook.so_far)]
             return Answer((next(o.number for o in question.options if o.text.partition(",")[0] == name),))
@@ -320,10 +318,10 @@ def test_a_walk_goes_on_from_its_snapshot_as_if_nothing_had_been(
             question = next(steps)
             while len(asked) < most:
                 asked.append(question.content)
-                if isinstance(question, Writing):
-                    given = question.written_by(texts)
+                if isinstance(question, TextRequest):
+                    given = texts.ask(question)
                 else:
-                    given = question.check(RandomLLM(rng.randrange(1 << 30)).choose(question))
+                    given = question.check(RandomLLM(rng.randrange(1 << 30)).ask(question))
                 question = resumed(steps, given)
         except (StopIteration, BudgetExceeded, NoValidPlan):
             pass
@@ -358,16 +356,11 @@ def test_drafts_count_apart_and_within_budgets() -> None:
 
 def test_many_plans_at_once_awaited_from_threads_and_together() -> None:
     class Awaited(Drafter):
-        async def achoose(self, question):  # type: ignore[no-untyped-def]
-            return self.choose(question)
-
-        async def aclose(self) -> None:
-            pass
+        async def answer(self, request):  # type: ignore[no-untyped-def]
+            return Drafter.answer(self, request)
 
     class Together(Drafter):
-        def choose_many(self, questions):  # type: ignore[no-untyped-def]
-            assert not any(isinstance(question, Writing) for question in questions)
-            return [self.choose(question) for question in questions]
+        at_once = 3
 
     for kind in (Drafter, Awaited, Together):
         planner = Planner(CHAIN, kind(["a b zzz c"]), search="draft")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Limits, Planner, Question, RandomLLM
 from formal_llm.errors import InfiniteLanguage, InvalidAnswer, NoValidPlan, Undecided
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.drivers.exact import ask_for_steps, find_steps, read_scores
 from tests.oracles import keeps, language
 from tests.strategies import examples, limited_grammars, tool_grammars
@@ -20,7 +21,7 @@ from tests.strategies import examples, limited_grammars, tool_grammars
 DISH = CFG.from_string("%limit 1\nDish -> wok Food | Food\nFood -> wash Food | cut Food | fry Food | beef | tofu")
 
 
-class Knows:
+class Knows(LLM):
     """Gives each step its probability; what is not named has one half."""
 
     def __init__(self, likely: Mapping[str, float]) -> None:
@@ -30,7 +31,7 @@ class Knows:
     def knows_steps(self, names: Iterable[str]) -> bool:
         return self.likely.keys() <= set(names)
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked.append(question)
         if not question.several:
             return Answer((1,))

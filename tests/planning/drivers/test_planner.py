@@ -59,7 +59,7 @@ def test_plan_with_each_kind_of_llm() -> None:
 def test_bad_settings_are_told_at_once() -> None:
     with pytest.raises(UnknownProvider, match="builtin"):
         Planner(CHAIN, "bultin")
-    with pytest.raises(TypeError, match="choose"):
+    with pytest.raises(TypeError, match="answer"):
         Planner(CHAIN, 7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lookahead"):
         Planner(CHAIN, lookahead="maybe")  # type: ignore[arg-type]

@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Limits, Planner, Question, Task, WeightedLLM, Wording
-from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, ResultsError, RunStopped
+from formal_llm.errors import InvalidAnswer, LLMError, ProviderError, RecordError, RunStopped
 from formal_llm.llms import TokenUsage
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.drivers.answer_journal import AnswerJournal
 from formal_llm.planning.drivers.batch import Keeping, Outcome
 from formal_llm.planning.drivers.json_lines import open_exclusively, replace_exclusively, write_atomically, write_line
@@ -35,7 +36,7 @@ RUN = run_of(Planner(CHAIN, WeightedLLM(3)))
 
 def outcomes() -> list[Outcome]:
     def answer(question: Question) -> Answer | int:
-        return 99 if question.task == "task 5" else WeightedLLM(3).choose(question)
+        return 99 if question.task == "task 5" else WeightedLLM(3).ask(question)
 
     tasks: list[str | Task] = [*TASKS]
     tasks[7] = Task("task 7", limits=Limits({"c": 0}))
@@ -104,7 +105,7 @@ def test_two_runs_on_one_file_refuse_each_other(tmp_path: Path) -> None:
     other = f"from formal_llm.planning.drivers.results import Results\nResults({str(path)!r}, {RUN!r})"
     with Results(path, RUN) as results:
         results.add(MADE[0])
-        with pytest.raises(ResultsError, match="another run is writing"):
+        with pytest.raises(RecordError, match="another run is writing"):
             Results(path, RUN)
         process = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, timeout=60)
         assert "another run is writing" in process.stderr
@@ -124,7 +125,7 @@ def test_two_runs_on_one_file_refuse_each_other(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "precious.txt"
     path.write_text(text)
-    with pytest.raises(ResultsError, match=problem):
+    with pytest.raises(RecordError, match=problem):
         Results(path, RUN)
     assert path.read_text() == text
 
@@ -140,7 +141,7 @@ def test_damage_in_the_middle_and_lines_that_stand_twice(tmp_path: Path) -> None
         ([*whole, whole[2]], "out.jsonl:13: task 2 stands there twice"),
     ):
         path.write_text("".join(changed))
-        with pytest.raises(ResultsError, match=problem):
+        with pytest.raises(RecordError, match=problem):
             Results(path, RUN)
         assert path.read_text() == "".join(changed)
 
@@ -159,7 +160,7 @@ def test_a_file_of_another_run_is_refused(tmp_path: Path) -> None:
         (Planner(CHAIN.with_order("prefix"), WeightedLLM(3)), "not the same"),
         (Planner(CFG([replace(p, text="A text") for p in CHAIN.productions]), WeightedLLM(3)), "not the same"),
     ):
-        with pytest.raises(ResultsError, match=why):
+        with pytest.raises(RecordError, match=why):
             Results(path, run_of(planner))
     same = Planner(CHAIN, WeightedLLM(3), budget=Budget(questions=5), tries=7)
     Results(path, run_of(same)).close()
@@ -173,7 +174,7 @@ def test_failures_are_taken_out_to_be_planned_again(tmp_path: Path) -> None:
         assert results.forget_failed() == 2
         assert results.forget_failed() == 0
         assert sorted(results.done) == [n for n in range(12) if n not in (5, 7)]
-        with pytest.raises(ResultsError, match="another run"):
+        with pytest.raises(RecordError, match="another run"):
             Results(path, RUN)
         results.add(MADE[5])
         # What was asked before the failure is kept, as a task that is stopped; then comes the line of the second try.
@@ -194,9 +195,9 @@ def test_failures_with_odd_texts_can_be_taken_out(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="cannot be written"):
+    with pytest.raises(RecordError, match="cannot be written"):
         Results(tmp_path / "no" / "such" / "folder", RUN)
-    with pytest.raises(ResultsError, match="cannot be written"):
+    with pytest.raises(RecordError, match="cannot be written"):
         Results(tmp_path, RUN)
 
 
@@ -218,15 +219,15 @@ def test_tasks_with_another_goal_or_other_limits_are_refused(tmp_path: Path) -> 
             (replace(tasks[0], goal="S"), "task 0 with another goal"),
             (replace(tasks[0], description="v"), "another task 0 than"),
         ):
-            with pytest.raises(ResultsError, match=why):
+            with pytest.raises(RecordError, match=why):
                 results.check_tasks([changed, tasks[1]])
-        with pytest.raises(ResultsError, match="task 1 with other limits"):
+        with pytest.raises(RecordError, match="task 1 with other limits"):
             results.check_tasks([tasks[0], Task("u", limits=Limits(default=1))])
-        with pytest.raises(ResultsError, match="another task 1"):
+        with pytest.raises(RecordError, match="another task 1"):
             results.check_tasks(tasks[:1])
 
 
-class Server:
+class Server(LLM):
     """Answers 1 as often as said, then gives bad answers, then is down; counts what it was asked."""
 
     name = "server"
@@ -234,7 +235,7 @@ class Server:
     def __init__(self, answers: int, bad: int = 0) -> None:
         self.answers, self.bad, self.asked = answers, bad, 0
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         if self.asked <= self.answers:
             return Answer((1,), {1: 0.75, 2: 0.25}, usage=TokenUsage(1, 10, 2))
@@ -322,7 +323,7 @@ def test_what_a_planned_task_has_is_not_replaced(tmp_path: Path) -> None:
         assert (list(results.done), results.stopped) == ([0], {})
     assert len(lines(path)) == 1
     path.write_text(path.read_text() + stopped)
-    with pytest.raises(ResultsError, match="task 0 stands there twice"):
+    with pytest.raises(RecordError, match="task 0 stands there twice"):
         Results(path, RUN)
 
 
@@ -349,11 +350,11 @@ def test_the_last_that_was_noted_counts(lines: list[tuple[int, int, int]]) -> No
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     first = open_exclusively(path, busy="taken")
-    with pytest.raises(ResultsError, match=r"lines\.jsonl: taken"):
+    with pytest.raises(RecordError, match=r"lines\.jsonl: taken"):
         open_exclusively(path, busy="taken")
     first.close()
     open_exclusively(path, busy="taken").close()
-    with pytest.raises(ResultsError, match="the log cannot be written"):
+    with pytest.raises(RecordError, match="the log cannot be written"):
         open_exclusively(tmp_path, what="log", busy="taken")
 
 
@@ -363,13 +364,13 @@ def test_a_file_is_replaced_by_who_has_it(tmp_path: Path) -> None:
     first = open_exclusively(path, busy="taken")
     second = replace_exclusively(first, path, [b"1\n", b"2\n"], busy="taken")
     assert first.closed
-    with pytest.raises(ResultsError, match="taken"):
+    with pytest.raises(RecordError, match="taken"):
         open_exclusively(path, busy="taken")
     write_line(second, path, {}, "a line")
     path.unlink()
-    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+    with pytest.raises(RecordError, match="replaced, moved or deleted"):
         replace_exclusively(second, path, [b"3\n"], busy="taken")
-    with pytest.raises(ResultsError, match="replaced, moved or deleted"):
+    with pytest.raises(RecordError, match="replaced, moved or deleted"):
         write_line(second, path, {}, "a line")
     second.close()
     assert not path.exists()
@@ -394,7 +395,7 @@ def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
 
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b'{"a": 1}\n')
-    with Small(str(path), "ab+") as file, pytest.raises(ResultsError, match="the line of task 3 could not be written"):
+    with Small(str(path), "ab+") as file, pytest.raises(RecordError, match="the line of task 3 could not be written"):
         write_line(file, path, {"a": 2}, "the line of task 3")
     assert path.read_bytes() == b'{"a": 1}\n'
 
@@ -436,7 +437,7 @@ def test_what_is_no_plain_file_is_refused(kind: str, tmp_path: Path) -> None:
         path.mkdir()
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(ResultsError, match=r"this is a (pipe|folder|device)"):
+    with pytest.raises(RecordError, match=r"this is a (pipe|folder|device)"):
         open_exclusively(path, busy="busy")
 
 
@@ -445,13 +446,13 @@ RULES = CFG.from_string("S -> wash S | iron S | fold\n%limit 1")
 ONE, OTHER = Question("1: a\n2: b", ["a", "b"]), Question("1: c\n2: d", ["c", "d"])
 
 
-class Paid:
+class Paid(LLM):
     """Takes the first option for a request, and fails after some."""
 
     def __init__(self, most: int = 1_000, illegal: int = 0) -> None:
         self.asked, self.most, self.illegal = 0, most, illegal
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         if self.asked >= self.most:
             raise LLMError("broken")
         self.asked += 1
@@ -520,16 +521,16 @@ def test_a_journal_of_something_else_is_left_as_it_is(path: Path, change: str, p
         connection.execute(f"UPDATE answers SET {change} WHERE id = 2")
     connection.close()
     content = path.read_bytes()
-    with pytest.raises(ResultsError, match=problem):
+    with pytest.raises(RecordError, match=problem):
         AnswerJournal(path, "r")
     assert path.read_bytes() == content
     path.write_text("Milk, eggs, bread")
-    with pytest.raises(ResultsError, match="no SQLite database"):
+    with pytest.raises(RecordError, match="no SQLite database"):
         AnswerJournal(path, "r")
 
 
 def test_two_runs_cannot_write_it(path: Path) -> None:
-    with closing(AnswerJournal(path, "r")), pytest.raises(ResultsError, match="another run is writing this file"):
+    with closing(AnswerJournal(path, "r")), pytest.raises(RecordError, match="another run is writing this file"):
         AnswerJournal(path, "r")
 
 
@@ -559,10 +560,10 @@ def test_a_run_that_breaks_pays_for_no_answer_twice(path: Path, tasks: list[str]
 
 def test_a_run_that_is_stopped_hands_out_what_is_under_way(path: Path, tasks: list[str]) -> None:
     class Stopping(Paid):
-        def choose(self, question: Question) -> Answer:
+        def answer(self, question: Question) -> Answer:
             if self.asked == 2:
                 keeping.stop.set()
-            return super().choose(question)
+            return super().answer(question)
 
     with closing(AnswerJournal(path, "r")) as journal:
         keeping = Keeping(journal)

@@ -73,7 +73,7 @@ def sparse(seed: int) -> Callable[[Question], Answer]:
     model = WeightedLLM(seed)
 
     def answer(question: Question) -> Answer:
-        likely = model.choose(question).probabilities
+        likely = model.ask(question).probabilities
         assert likely is not None
         kept = {number: 3 * share for number, share in likely.items() if share > 0.15} or dict(likely)
         return Answer((max(kept, key=kept.__getitem__),), kept)
@@ -95,7 +95,7 @@ def sparse(seed: int) -> Callable[[Question], Answer]:
 def test_best_first_finds_what_enumeration_finds(
     cfg: CFG, seed: int, alpha: float, lookahead: str, zeros: bool
 ) -> None:
-    llm = sparse(seed) if zeros else WeightedLLM(seed).choose
+    llm = sparse(seed) if zeros else WeightedLLM(seed).ask
     planner = Planner(cfg, llm, lookahead=lookahead, search="best-first", length_penalty=alpha, budget=Budget(steps=9))  # type: ignore[arg-type]
     try:
         planner.start("t")
@@ -146,7 +146,7 @@ def reduced_openagi() -> CFG:
 def test_best_first_on_openagi_with_few_tools(seed: int) -> None:
     model = WeightedLLM(seed, sharpness=2)
     planner = Planner(reduced_openagi(), model, search="best-first")
-    found = enumerate_plans(lambda: planner.start("t"), model.choose, 5_000)
+    found = enumerate_plans(lambda: planner.start("t"), model.ask, 5_000)
     assert found is not None
     plans, questions = found
     plan = planner.plan("t")
@@ -180,7 +180,7 @@ def test_a_plan_that_begins_badly_may_be_the_most_probable_one() -> None:
 
 
 def test_ties_fewer_questions_then_the_order_of_options() -> None:
-    equal = WeightedLLM(sharpness=0).choose
+    equal = WeightedLLM(sharpness=0).ask
     cfg = CFG.from_string("S -> a X | b | c\nX -> x | y")
     assert Planner(cfg, equal, search="best-first").plan("t").word == ("b",)
 
@@ -241,14 +241,14 @@ def test_when_every_branch_is_tried_the_reason_is_told() -> None:
     walk.rule_out()
     before = walk.fork()
     with pytest.raises(NoValidPlan, match="tried"):
-        driven(best_first(walk), WeightedLLM().choose)
+        driven(best_first(walk), WeightedLLM().ask)
     assert walk.snapshot()["journal"] == before.snapshot()["journal"]
     short = Planner(CFG.from_string("S -> b | a a a a a a | c c c c c c"), lookahead="off", budget=Budget(steps=4))
     walk = short.start("t")
     walk.answer(1)
     walk.rule_out()
     with pytest.raises(BudgetExceeded) as caught:
-        driven(best_first(walk), WeightedLLM().choose)
+        driven(best_first(walk), WeightedLLM().ask)
     assert caught.value.kind == "steps"
 
 
@@ -336,7 +336,7 @@ def test_bad_settings_of_a_search() -> None:
     with pytest.raises(ValueError, match="steps"):
         Planner(CHAIN, WeightedLLM(), search="best-first", length_penalty=1.0, budget=Budget(steps=None)).plan("t")
     with pytest.raises(ValueError, match="0 or more"):
-        driven(best_first(Walk(CHAIN), length_penalty=math.nan), WeightedLLM().choose)
+        driven(best_first(Walk(CHAIN), length_penalty=math.nan), WeightedLLM().ask)
 
 
 # -- samples ----------------------------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_samples_come_up_with_their_probabilities() -> None:
     cfg = CFG.from_string("%order forward\n%limit 2 a\nS -> a S X | b | c\nX -> x | y")
     model = WeightedLLM(4)
     planner = Planner(cfg, model, search="sample", seed=11)
-    found = enumerate_plans(lambda: planner.start("t"), model.choose, 1_000)
+    found = enumerate_plans(lambda: planner.start("t"), model.ask, 1_000)
     assert found is not None
     expected: dict[tuple[str, ...], float] = {}
     for one in found[0]:
@@ -428,23 +428,23 @@ def test_probabilities_survive_json_and_pickle(likely: dict[int, float] | None) 
 def test_weighted_answers_are_a_function_of_the_question() -> None:
     question = Question("Which?", ["a", "b", "c"], task="t")
     one, other = WeightedLLM(1), WeightedLLM(1)
-    other.choose(Question("Another?", ["a", "b"]))
-    assert one.choose(question) == other.choose(question) == one.choose(question)
-    answer = one.choose(question)
+    other.ask(Question("Another?", ["a", "b"]))
+    assert one.ask(question) == other.ask(question) == one.ask(question)
+    answer = one.ask(question)
     assert answer.probabilities is not None
     assert math.fsum(answer.probabilities.values()) == pytest.approx(1)
     assert answer.probabilities[answer.number] == max(answer.probabilities.values())
-    assert answer != WeightedLLM(2).choose(question)
-    assert answer != one.choose(Question("Which?", ["a", "b", "d"], task="t"))
-    assert answer != one.choose(Question("Which?", ["a", "b", "c"], task="u"))
-    even = WeightedLLM(1, sharpness=0).choose(question).probabilities
+    assert answer != WeightedLLM(2).ask(question)
+    assert answer != one.ask(Question("Which?", ["a", "b", "d"], task="t"))
+    assert answer != one.ask(Question("Which?", ["a", "b", "c"], task="u"))
+    even = WeightedLLM(1, sharpness=0).ask(question).probabilities
     assert even == pytest.approx({1: 1 / 3, 2: 1 / 3, 3: 1 / 3})
     tops = [
-        max((WeightedLLM(seed, sharpness=sharp).choose(question).probabilities or {}).values())
+        max((WeightedLLM(seed, sharpness=sharp).ask(question).probabilities or {}).values())
         for sharp in (1, 4)
         for seed in range(200)
     ]
     assert sum(tops[:200]) / 200 == pytest.approx(11 / 18, abs=0.03)  # the mean of the largest of three, flat Dirichlet
     assert sum(tops[200:]) > sum(tops[:200]) + 30
     several = Question("?", ["a", "b"], several=True, objection=lambda numbers: "no" if 1 in numbers else "")
-    assert WeightedLLM(3).choose(several) == Answer((2,))
+    assert WeightedLLM(3).ask(several) == Answer((2,))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from formal_llm import CFG, Answer, Limits, Planner, Question, Task
-from formal_llm.llms import WeightedLLM
+from formal_llm.llms import LLM, WeightedLLM
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.planning.walks.walk import Walk
 from tests.planning.drivers.test_batch import Awaited, Together
@@ -106,35 +106,26 @@ def test_an_error_of_the_tasks_ends_an_awaited_run() -> None:
 
     with pytest.raises(OSError, match="the file is gone"):
         list(planner.plan_each(tasks(), concurrency=2))
-    assert planner.llm.closed == 1  # type: ignore[attr-defined]
 
 
-def test_an_awaited_stream_of_a_coroutine_says_what_to_write() -> None:
-    planner, _ = planner_of("awaited")
-
-    async def wrong() -> None:
-        planner.plan_each(["one"])
-
-    with pytest.raises(RuntimeError, match="aplan_each"):
-        asyncio.run(wrong())
-
-
-class Blocked:
-    """A model without ``achoose`` that answers when it is told to; ``many``: it is asked many questions together."""
+class Blocked(LLM):
+    """A model that blocks, and answers when it is told to."""
 
     def __init__(self) -> None:
         self.asked = 0
         self.go = threading.Event()
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.asked += 1
         assert self.go.wait(10)
         return Answer((1,))
 
 
 class BlockedTogether(Blocked):
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
-        return [self.choose(questions[0])] * len(questions)
+    at_once = 3
+
+    def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
+        return [self.answer(questions[0])] * len(questions)
 
 
 @pytest.mark.parametrize(("model", "many"), [(Blocked, None), (Blocked, 3), (BlockedTogether, 3)])

@@ -193,7 +193,7 @@ def test_steps_are_numbered_from_one_and_each_comes_after_what_it_needs() -> Non
     for seed in range(30):
         walk, llm = Walk(CALLS), RandomLLM(seed)
         while walk.question is not None and len(walk.word) < 60:
-            walk.answer(llm.choose(walk.question))
+            walk.answer(llm.ask(walk.question))
         steps = walk.partial.steps
         assert [step.number for step in steps] == list(range(1, len(steps) + 1))
         assert all(number < step.number for step in steps for number in step.inputs if isinstance(number, int))

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Limits, Lookahead, Plan, Question, RandomLLM, Walk, WeightedLLM, Wording
-from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, RecordError, WalkError
 from formal_llm.planning import ChoiceTable
 from tests import oracles, strategies
 from tests.planning.wandering import CHAIN, TOOLS, drive, keeps, subset_sum, wander
@@ -52,11 +52,11 @@ def test_a_snapshot_of_another_automaton_is_refused() -> None:
     walk = Walk(TOOLS)
     walk.answer(1)
     snapshot = walk.snapshot()
-    with pytest.raises(SnapshotError, match="another automaton"):
+    with pytest.raises(RecordError, match="another automaton"):
         Walk.restore(snapshot, TOOLS, limits=Limits({"caption": 0}))
-    with pytest.raises(SnapshotError, match="another automaton"):
+    with pytest.raises(RecordError, match="another automaton"):
         Walk.restore(snapshot, CFG.from_string("S -> a | b"))
-    with pytest.raises(SnapshotError, match="lookahead"):
+    with pytest.raises(RecordError, match="lookahead"):
         Walk.restore(snapshot, TOOLS, lookahead="off")
     relabelled = TOOLS.with_labels({"caption": "Describe"})
     assert Walk.restore(snapshot, relabelled).word == walk.word  # labels are not rules
@@ -67,7 +67,7 @@ def test_probabilities_survive_a_snapshot() -> None:
     walk = Walk(CHAIN, "t", limits=Limits({"a": 3, "b": 3}))
     for number in (1, 2, 1):
         assert walk.question is not None
-        walk.answer(Answer((number,), model.choose(walk.question).probabilities))
+        walk.answer(Answer((number,), model.ask(walk.question).probabilities))
     data = json.dumps(walk.snapshot())
     copy = Walk.restore(data, CHAIN.with_limits(Limits({"a": 3, "b": 3})))
     assert copy.log_probability == walk.log_probability
@@ -75,7 +75,7 @@ def test_probabilities_survive_a_snapshot() -> None:
     walk.back()
     assert walk.log_probability is not None
     assert walk.log_probability > copy.log_probability
-    with pytest.raises(SnapshotError, match="probability"):
+    with pytest.raises(RecordError, match="probability"):
         Walk.restore(data.replace('"probability": 0.', '"probability": 7.'), CHAIN)
 
 
@@ -130,7 +130,7 @@ def changed(snapshot: dict[str, Any], path: str, value: object) -> dict[str, Any
     ],
 )
 def test_a_field_that_cannot_be_is_named(path: str, value: object, says: str) -> None:
-    with pytest.raises(SnapshotError, match=says):
+    with pytest.raises(RecordError, match=says):
         Walk.restore(changed(snapshot_of(1), path, value), FORK)
 
 
@@ -138,16 +138,16 @@ def test_sets_that_are_ruled_out_are_counted() -> None:
     good = changed(snapshot_of(3), "journal.1.excluded", [["c"]])
     assert len(Walk.restore(good, FORK).question.options) == 2  # type: ignore[union-attr]
     for sets in ([["c"], ["d"]], [["c"], ["d"], ["c", "d"]]):
-        with pytest.raises(SnapshotError, match="journal 2: what it rules out leaves no two answers"):
+        with pytest.raises(RecordError, match="journal 2: what it rules out leaves no two answers"):
             Walk.restore(changed(snapshot_of(3), "journal.1.excluded", sets), FORK)
     for sets in ([[]], [["x"]], [0]):
-        with pytest.raises(SnapshotError, match="journal 2: it rules out"):
+        with pytest.raises(RecordError, match="journal 2: it rules out"):
             Walk.restore(changed(snapshot_of(3), "journal.1.excluded", sets), FORK)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"journal": ' + "[" * 100_000 + "]" * 100_000 + "}", "{", "nan", ""])
 def test_a_text_that_is_no_snapshot_is_refused(text: str) -> None:
-    with pytest.raises(SnapshotError):
+    with pytest.raises(RecordError):
         Walk.restore(text, FORK)
 
 
@@ -208,12 +208,12 @@ def test_a_changed_snapshot_is_refused_or_leads_to_a_valid_plan(cfg: CFG, seed: 
         snapshot = mutated(json.loads(text), rng)
         try:
             copy = Walk.restore(rng.choice([json.dumps, lambda data: data])(snapshot), cfg, budget=budget)
-        except SnapshotError:
+        except RecordError:
             continue
         try:
             while (question := copy.question) is not None:
                 assert legal_answers(question) > 1
-                copy.answer(RandomLLM(rng.randrange(99)).choose(question))
+                copy.answer(RandomLLM(rng.randrange(99)).ask(question))
                 if rng.random() < 0.1:
                     with suppress(WalkError):  # a dead end may have undone the only answer
                         copy.back()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 import pytest
@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from formal_llm import CFG, Answer, Budget, Planner, Question, RandomLLM, Walk, WeightedLLM, Wording
 from formal_llm.errors import BudgetExceeded, NoValidPlan
-from formal_llm.llms.generation import Generated
-from formal_llm.llms.question import Message
+from formal_llm.llms.llm import LLM
 from formal_llm.planning.walks.pages import Offer, Pages
 from tests import strategies
 from tests.planning.wandering import wander
@@ -241,7 +240,7 @@ def test_a_snapshot_restores_the_page(cfg: CFG, seed: int, size: int, lookahead:
         for one in (walk, copy):
             llm = RandomLLM(seed)
             while (question := one.question) is not None:
-                one.answer(llm.choose(question))
+                one.answer(llm.ask(question))
         assert copy.plan == walk.plan
     except (NoValidPlan, BudgetExceeded):
         assume(False)
@@ -255,7 +254,7 @@ def test_a_snapshot_is_good_with_other_pages(cfg: CFG, seed: int, then: int | No
         walk = Walk(cfg, "task", budget=Budget(steps=9), pages=then)
         for _ in range(rng.randrange(6)):
             if (question := walk.question) is not None:
-                answer = RandomLLM(rng.randrange(99)).choose(question)
+                answer = RandomLLM(rng.randrange(99)).ask(question)
                 walk.answer(answer if question.several else Answer(answer.numbers, {answer.number: 0.5, 99: 0.5}))
         copy = Walk.restore(walk.snapshot(), cfg, budget=Budget(steps=9), pages=now)
         done = walk.done
@@ -271,22 +270,14 @@ def test_a_snapshot_is_good_with_other_pages(cfg: CFG, seed: int, then: int | No
 
 
 def test_a_draft_passes_by_all_pages() -> None:
-    class Model:
+    class Model(LLM):
+        can = frozenset({"choose", "write"})
+
         def __init__(self, draft: str) -> None:
             self.draft = draft
 
-        def generate(
-            self,
-            messages: Sequence[Message],
-            *,
-            max_tokens: int = 512,
-            stop: Sequence[str] = (),
-            temperature: float = 0.0,
-        ) -> Generated:
-            return Generated(self.draft)
-
-        def choose(self, question: Question) -> Answer:
-            return Answer((len(question.options),))
+        def answer(self, request: Question) -> Answer:
+            return Answer((), text=self.draft) if request.kind == "write" else Answer((len(request.options),))
 
     cfg = rooms(40, "%order forward\nS -> go X home X")
     plan = Planner(cfg, Model("go\nRoom 35\nhome\nRoom 2"), search="draft", pages=5).plan("t")

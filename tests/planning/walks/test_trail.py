@@ -13,7 +13,7 @@ from pyformlang.cfg import Terminal
 
 from formal_llm import CFG, Answer, Budget, Limits, RandomLLM, Walk
 from formal_llm.automata.languages.emptiness import WhyEmpty, why_empty
-from formal_llm.errors import BudgetExceeded, NoValidPlan, SnapshotError, WalkError
+from formal_llm.errors import BudgetExceeded, NoValidPlan, RecordError, WalkError
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.events import Backtracked
 from formal_llm.planning.walks.trail import WalkDraft, describe_hard_rule
@@ -139,7 +139,7 @@ def test_where_nothing_is_decided_in_time_going_back_still_ends_at_words(
     try:
         walk = Walk(table, budget=Budget(steps=steps, questions=200))
         while (question := walk.question) is not None:
-            walk.answer(llm.choose(question))
+            walk.answer(llm.ask(question))
     except BudgetExceeded as error:
         if error.kind == "steps":  # all ways were gone, and there is none
             assert ChoiceTable.of(cfg).lookahead.completable(steps=steps).value == "no"
@@ -240,7 +240,7 @@ def test_the_snapshot_has_the_draft_the_notes_and_what_was_taken() -> None:
     plain = Walk(CHAIN, "t").snapshot()
     assert "draft" not in plain and "note" not in json.dumps(plain["journal"])
     for bad in ({"text": 1, "at": 0}, {"text": "a"}, 3):
-        with pytest.raises(SnapshotError, match="damaged"):
+        with pytest.raises(RecordError, match="damaged"):
             Walk.restore({**data, "draft": bad}, CHAIN)
 
 

@@ -25,7 +25,8 @@ from formal_llm import (
 )
 from formal_llm.errors import NotationError
 from formal_llm.llms.doubles import Person
-from formal_llm.llms.sure import SureLLM
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.wrappers import SureLLM
 from formal_llm.planning.walks.wording import NAMED, adapt_wording, fill_template, shortened
 
 TOOLS = CFG.from_string(
@@ -222,7 +223,7 @@ def test_the_rules_can_be_told_to_the_model() -> None:
     never = constraint("(not (eventually (next go go)))", cfg, name="no two legs in a row")
     llm = ScriptedLLM([2])
     Planner(cfg, llm, limits=Limits({"go": 3}), wording=wording, constraints=[never]).plan("t")
-    role, said = llm.questions[0].messages[0]
+    role, said, *_ = llm.questions[0].messages[0]
     assert role == "system"
     assert said.startswith("You plan trips.")
     written = said[said.index("%start") :]
@@ -282,12 +283,12 @@ def test_plans_stay_the_same(name: str) -> None:
         assert words[0] == words[1]
 
 
-class ByText:
+class ByText(LLM):
     """An LLM whose options are scored by their texts."""
 
     wording = "unlisted"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         return Answer((1,), dict.fromkeys(range(1, len(question.options) + 1), 1 / len(question.options)))
 
 

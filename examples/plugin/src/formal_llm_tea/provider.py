@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from formal_llm import Answer, Question
+from formal_llm import LLM, Answer, Question
 
 
-class Keywords:
+class Keywords(LLM):
     """Answers with the first option in which the first word occurs, else with that of the second word, and so on.
 
     Where no word occurs anywhere, it is the last option.
@@ -15,7 +15,7 @@ class Keywords:
         self.words = words
         self.name = f"keywords:{','.join(words)}"
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """Answer a question."""
         for word in self.words:
             for option in question.options:

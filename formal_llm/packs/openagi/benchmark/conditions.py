@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from formal_llm.llms.llm import LLM, AsyncLLM
+from formal_llm.llms.llm import LLM
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.reading import Matcher, ToolText, chain_word
 from formal_llm.planning import Task, TaskPack
@@ -139,32 +137,3 @@ class Assignment:
     conditions: Conditions
     note: Callable[[PlanKey, Attempt | Exception], None]
     concurrency: int | None = None
-
-    def run_jobs(self, work: Callable[[PlanKey], T]) -> Iterator[tuple[PlanKey, T | Exception]]:
-        """Do the work for each job, and yield each result or exception as it completes.
-
-        Several jobs run concurrently, in threads, for an LLM that waits for a provider; one at a time for any other.
-        """
-
-        def run_job(key: PlanKey) -> T | Exception:
-            try:
-                return work(key)
-            except Exception as error:  # passed on, and raised at the end of the run
-                return error
-
-        many = self.concurrency or (8 if isinstance(getattr(self.llm, "llm", self.llm), AsyncLLM) else 1)
-        if many <= 1:
-            for key in self.jobs:
-                yield key, run_job(key)
-            return
-        pool = ThreadPoolExecutor(many, thread_name_prefix="formal-llm-bench")
-        waiting = iter(self.jobs)
-        try:
-            under_way: dict[Future[T | Exception], PlanKey] = {}
-            while under_way := under_way | {
-                pool.submit(run_job, key): key for key in islice(waiting, many - len(under_way))
-            }:
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    yield under_way.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)

@@ -15,29 +15,28 @@ A method makes an attempt for each requested plan; its validity is verified afte
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Generator, Iterable, Sequence
-from itertools import islice
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from formal_llm.errors import BudgetExceeded, InvalidAnswer, NoValidPlan
-from formal_llm.llms.doubles import RandomLLM
-from formal_llm.llms.driven import driven, resumed
-from formal_llm.llms.generation import Generated, Messages, TextLLM, Writing
-from formal_llm.llms.llm import LLM, BatchLLM, answered, attempts
+from formal_llm.llms.doubles import FunctionLLM, RandomLLM
+from formal_llm.llms.driven import resumed
+from formal_llm.llms.llm import LLM, attempts
 from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.llms.usage import TokenUsage
 from formal_llm.packs.openagi.benchmark.conditions import CHOICE, STOP, Assignment, Attempt, Conditions, Method, PlanKey
 from formal_llm.packs.openagi.benchmark.reading import ToolText, read_steps
 from formal_llm.planning.drivers.batch import Outcome
 from formal_llm.planning.drivers.planner import Search
+from formal_llm.planning.drivers.streams import stream_outcomes
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 
 
 def why_not(method: Method, llm: LLM) -> str:
     """Return why a method does not apply to an LLM; empty if it does."""
     if method == "draft":
-        writes = isinstance(llm, TextLLM)
+        writes = "write" in llm.can
     else:
         writes = method not in ("zero", "few") or get_writer(llm, ()) is not None
     return "" if writes else "it writes no free text"
@@ -56,38 +55,60 @@ def make_attempts(method: Method, assigned: Assignment) -> None:
 # -- free text ---------------------------------------------------------------------------------------------------------
 
 
-class ChanceWriter:
-    """Writes a random list of at most five different tools: the baseline of free text written by chance."""
-
-    def __init__(self, llm: RandomLLM, tools: Sequence[ToolText]) -> None:
-        self._llm = llm
-        self._labels = [tool.label for tool in tools]
-        self._lock = threading.Lock()
-
-    def generate(
-        self,
-        messages: Messages,  # noqa: ARG002  # chance reads nothing
-        *,
-        max_tokens: int = 512,  # noqa: ARG002
-        stop: Sequence[str] = (),  # noqa: ARG002
-        temperature: float = 0.0,  # noqa: ARG002
-    ) -> Generated:
-        """Write a random list of tools, as steps."""
-        remaining = list(self._labels)
-        with self._lock:
-            chosen = [remaining.pop(self._draw_number(remaining) - 1) for _ in range(self._draw_number(remaining[:5]))]
-        return Generated("\n".join(f"Step {place}: Use {label}" for place, label in enumerate(chosen, 1)))
-
-    def _draw_number(self, options: Sequence[str]) -> int:
-        return self._llm.choose(Question("", options)).number
-
-
-def get_writer(llm: LLM, tools: Sequence[ToolText]) -> TextLLM | None:
+def get_writer(llm: LLM, tools: Sequence[ToolText]) -> LLM | None:
     """Return the writer of free text for an LLM: itself, chance for ``test:random``, or None if it writes none."""
-    inner: Any = getattr(llm, "llm", llm)  # without the wrapper that records its answers
-    if isinstance(inner, TextLLM):
-        return inner
-    return ChanceWriter(inner, tools) if isinstance(inner, RandomLLM) else None
+    if "write" in llm.can:
+        return llm
+    inner = getattr(llm, "llm", llm)  # without the wrapper that records its answers
+    if not isinstance(inner, RandomLLM):
+        return None
+    labels = [tool.label for tool in tools]
+
+    def write_steps(_: TextRequest) -> str:
+        """Write a random list of at most five different tools, as steps: free text written by chance."""
+        remaining = list(labels)
+        count = inner.ask(Question("", remaining[:5])).number
+        chosen = [remaining.pop(inner.ask(Question("", remaining)).number - 1) for _ in range(count)]
+        return "\n".join(f"Step {place}: Use {label}" for place, label in enumerate(chosen, 1))
+
+    return FunctionLLM(write_steps, can={"write"})
+
+
+class _Job:
+    """A plan under construction, as a driver sees it: a question comes out, an answer goes in."""
+
+    def __init__(self, key: PlanKey, steps: Generator[Question, Answer, Any]) -> None:
+        self.key = key
+        self.question: Question | None = None
+        self.outcome: Any = None
+        self._steps = steps
+        self._advance(None)
+
+    def take_answer(self, given: Answer | Exception) -> None:
+        """Take the answer to the question, or the exception that was raised instead."""
+        self._advance(given)
+
+    def _advance(self, given: Answer | Exception | None) -> None:
+        try:
+            self.question = resumed(self._steps, given)
+        except StopIteration as end:
+            self.question, self.outcome = None, end.value
+        except Exception as error:  # passed on, and raised at the end of the run
+            self.question, self.outcome = None, error
+
+
+class _Jobs:
+    """The jobs of an assignment, one by one; see :class:`~formal_llm.planning.drivers.batch.RunBatch`."""
+
+    def __init__(self, llm: LLM, jobs: Iterable[_Job]) -> None:
+        self.llm, self._jobs = llm, jobs
+
+    def __iter__(self) -> Iterator[_Job]:
+        return iter(self._jobs)
+
+    def record_outcome(self, ended: _Job, /) -> _Job:
+        """The job itself."""
+        return ended
 
 
 def _write_attempts(method: Literal["zero", "few"], assigned: Assignment) -> None:
@@ -96,56 +117,38 @@ def _write_attempts(method: Literal["zero", "few"], assigned: Assignment) -> Non
     if text_writer is None:
         raise TypeError("this LLM writes no free text")
 
-    def make_request(key: PlanKey) -> Writing:
-        return Writing(
+    def write_text(key: PlanKey) -> Generator[Question, Answer, Answer]:
+        return (yield TextRequest(
             conditions.build_prompt(method, key.task),
             max_tokens=conditions.max_tokens,
             stop=("Problem:",),
             temperature=conditions.temperature,
             walk=f"{key.task}:{key.repeat}",
-        )
+        ))  # fmt: skip
 
-    def generate_text(key: PlanKey) -> Answer:
-        return answered(text_writer, make_request(key))  # type: ignore[arg-type]  # it need not choose
-
-    if isinstance(text_writer, BatchLLM) and getattr(text_writer, "takes_text", False):
-        texts = text_writer.choose_many([make_request(key) for key in assigned.jobs])
-        written: Iterable[tuple[PlanKey, Answer | Exception]] = zip(assigned.jobs, texts, strict=True)
-    else:
-        written = assigned.run_jobs(generate_text)
-    for key, text in written:
-        if isinstance(text, Exception):
-            assigned.note(key, text)
+    jobs = _Jobs(text_writer, (_Job(key, write_text(key)) for key in assigned.jobs))
+    for job in stream_outcomes(jobs, assigned.concurrency):
+        if isinstance(job.outcome, Exception):
+            assigned.note(job.key, job.outcome)
             continue
+        text: Answer = job.outcome
         steps = read_steps(text.text)
         # Matched here, in one thread: an encoder is not thread-safe.
         chain = [name for name in conditions.matcher.match(steps) if name is not None]
-        assigned.note(key, Attempt(conditions.build_word(chain), tuple(steps), 1, text.usage, text.text))
+        assigned.note(job.key, Attempt(conditions.build_word(chain), tuple(steps), 1, text.usage, text.text))
 
 
 # -- names forced one by one -------------------------------------------------------------------------------------------
 
 
 class _Chain:
-    """A chain of tools under construction: one question at a time by :meth:`receive_answer`, or all of them driven."""
+    """A chain of tools under construction."""
 
     def __init__(self, key: PlanKey, conditions: Conditions) -> None:
         self.key = key
-        self.outcome: Attempt | Exception | None = None
-        self.question: Question | None = None
         self._conditions = conditions
-        self.steps = self._build_chain()
 
-    def receive_answer(self, given: Answer | Exception | None) -> None:
-        """Receive the answer to the question, or the exception raised instead; None to begin."""
-        try:
-            self.question = resumed(self.steps, given)
-        except StopIteration as end:
-            self.question, self.outcome = None, end.value
-        except Exception as error:
-            self.question, self.outcome = None, error
-
-    def _build_chain(self) -> Generator[Question, Answer, Attempt]:
+    def build_chain(self) -> Generator[Question, Answer, Attempt]:
         conditions = self._conditions
         chain: list[ToolText] = []
         usage, questions = TokenUsage(), 0
@@ -180,43 +183,9 @@ def _format_labels(chain: Sequence[ToolText]) -> tuple[str, ...]:
 
 
 def _force_names(assigned: Assignment) -> None:
-    llm = assigned.llm
-    if isinstance(llm, BatchLLM):
-        _ask_together(llm, assigned)
-        return
-
-    def finish_chain(key: PlanKey) -> Attempt:
-        return driven(_Chain(key, assigned.conditions).steps, llm.choose)
-
-    for key, outcome in assigned.run_jobs(finish_chain):
-        assigned.note(key, outcome)
-
-
-def _ask_together(llm: BatchLLM, assigned: Assignment) -> None:
-    """Ask the questions of many chains together, round by round."""
-    waiting = iter(assigned.jobs)
-    many = assigned.concurrency or getattr(llm, "together", None) or 64
-    under_way: list[_Chain] = []
-
-    def start_chains() -> list[_Chain]:
-        started = [_Chain(key, assigned.conditions) for key in islice(waiting, many - len(under_way))]
-        for chain in started:
-            chain.receive_answer(None)
-        return started
-
-    while under_way := under_way + start_chains():
-        open_ = [(chain, chain.question) for chain in under_way if chain.question is not None]
-        answers: Sequence[Answer | Exception]
-        try:
-            answers = llm.choose_many([question for _, question in open_]) if open_ else ()
-        except Exception as error:  # each chain asks again, or ends with the error
-            answers = [error] * len(open_)
-        for (chain, _), answer in zip(open_, answers, strict=True):
-            chain.receive_answer(answer)
-        for chain in under_way:
-            if chain.outcome is not None:
-                assigned.note(chain.key, chain.outcome)
-        under_way = [chain for chain in under_way if chain.outcome is None]
+    chains = (_Job(key, _Chain(key, assigned.conditions).build_chain()) for key in assigned.jobs)
+    for job in stream_outcomes(_Jobs(assigned.llm, chains), assigned.concurrency):
+        assigned.note(job.key, job.outcome)
 
 
 def _plan_formally(method: Method, assigned: Assignment) -> None:

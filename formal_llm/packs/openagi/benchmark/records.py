@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar
 
 from formal_llm.authored.files import parse_json, read_bytes
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 from formal_llm.packs.openagi.benchmark.conditions import Method, PlanKey
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 from formal_llm.tools import Result
@@ -93,7 +93,7 @@ class Records(AbstractContextManager["Records"]):
         scores: the plans that were judged, by key.
 
     Raises:
-        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read.
+        RecordError: the folder belongs to another setting, is in use, or a line in it cannot be read.
     """
 
     def __init__(self, folder: str | Path, setting: Mapping[str, object]) -> None:
@@ -170,12 +170,13 @@ class Records(AbstractContextManager["Records"]):
             if not isinstance(stored, dict):
                 raise ValueError("no object")
         except (OSError, ValueError):
-            raise ResultsError(f"{file}: this is no JSON of a setting; give another folder") from None
+            raise RecordError("this is no JSON of a setting; give another folder", file=str(file)) from None
         if stored != setting:
             different = [key for key in {**setting, **stored} if setting.get(key) != stored.get(key)]
-            raise ResultsError(
-                f"{self.folder}: it holds a benchmark with another setting ({', '.join(different)}; see {file.name}); "
-                "give another folder, or the setting of that one"
+            raise RecordError(
+                f"it holds a benchmark with another setting ({', '.join(different)}; see {file.name}); "
+                "give another folder, or the setting of that one",
+                file=str(self.folder),
             )
 
 
@@ -197,9 +198,11 @@ def _read_records(file: FileIO, path: Path, key: Callable[[Record], Key]) -> dic
             read: Any = parse_json(line)
             found[key(read)] = read
         except (ValueError, KeyError, TypeError):
-            raise ResultsError(f"{path}:{number}: this is no line of a benchmark; mend or remove it") from None
+            raise RecordError(
+                "this is no line of a benchmark; mend or remove it", file=str(path), line=number
+            ) from None
     if rest:
         if not rest.startswith(b"{"):
-            raise ResultsError(f"{path}: this is no file of a benchmark; give another folder")
+            raise RecordError("this is no file of a benchmark; give another folder", file=str(path))
         file.truncate(len(whole + newline))
     return found

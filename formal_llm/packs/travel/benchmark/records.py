@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from formal_llm.authored.files import parse_json
-from formal_llm.errors import ResultsError
+from formal_llm.errors import RecordError
 from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.planning.drivers.json_lines import open_exclusively, write_atomically, write_line
 
@@ -52,7 +52,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
         lines: the records, by LLM, mode, search and index.
 
     Raises:
-        ResultsError: the folder belongs to another setting, is in use, or a line in it cannot be read.
+        RecordError: the folder belongs to another setting, is in use, or a line in it cannot be read.
     """
 
     def __init__(self, folder: Path, setting: Mapping[str, object]) -> None:
@@ -73,13 +73,14 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
         self.lines[_make_key(record)] = record
 
     def check_cases(self, cases: Iterable[TravelCase]) -> None:
-        """Raise ``ResultsError`` if a record is of another case with the same number, or of other tables."""
+        """Raise ``RecordError`` if a record is of another case with the same number, or of other tables."""
         recorded = {record["index"]: record["case"] for record in self.lines.values()}
         for case in cases:
             if recorded.get(case.index, case.fingerprint) != case.fingerprint:
-                raise ResultsError(
-                    f"{self._path}: its plan of case {case.index} is for another query or other tables; "
-                    "give another folder, or the data of that one"
+                raise RecordError(
+                    f"its plan of case {case.index} is for another query or other tables; "
+                    "give another folder, or the data of that one",
+                    file=str(self._path),
                 )
 
     def __exit__(self, *raised: object) -> None:
@@ -94,8 +95,8 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
                 read: Any = parse_json(line)
                 found[_make_key(read)] = read
             except (ValueError, KeyError, TypeError):
-                raise ResultsError(
-                    f"{self._path}:{number}: this is no line of a benchmark; mend or remove it"
+                raise RecordError(
+                    "this is no line of a benchmark; mend or remove it", file=str(self._path), line=number
                 ) from None
         if rest:  # an incomplete line of an interrupted run
             self._file.truncate(len(whole + newline))
@@ -106,7 +107,7 @@ class TravelRecords(AbstractContextManager["TravelRecords"]):
         if not file.exists():
             write_atomically(file, [(json.dumps(setting, indent=1) + "\n").encode()])
         elif parse_json(file.read_bytes()) != setting:
-            raise ResultsError(f"{file}: the folder holds a benchmark with another setting; give another folder")
+            raise RecordError("the folder holds a benchmark with another setting; give another folder", file=str(file))
 
 
 def _make_key(record: Mapping[str, Any]) -> tuple[object, ...]:

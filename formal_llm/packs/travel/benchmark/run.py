@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from formal_llm import authored
 from formal_llm.agents.agent import Agent
@@ -23,7 +23,8 @@ from formal_llm.agents.transcript import Transcript
 from formal_llm.automata import Limits
 from formal_llm.errors import InputError, InvalidAnswer, NoValidPlan, QueryError, WritingError
 from formal_llm.llms.llm import LLM
-from formal_llm.llms.question import Answer, Question
+from formal_llm.llms.question import Question
+from formal_llm.llms.wrappers import Steps, Wrapper
 from formal_llm.packs.travel.benchmark.cases import TravelCase
 from formal_llm.packs.travel.benchmark.judged import JudgedPlan, judge_plan
 from formal_llm.packs.travel.benchmark.records import Mode, TravelRecord, TravelRecords
@@ -219,8 +220,7 @@ def _make_tool(search: _LookupSearch, name: str) -> Tool:
 Reader: TypeAlias = Callable[[str, World], TravelQuery]
 
 
-@dataclass
-class Counted:
+class Counted(Wrapper):
     """An LLM with counted prompts.
 
     Attributes:
@@ -229,33 +229,16 @@ class Counted:
         requests: the number of prompts.
     """
 
-    llm: LLM
-    characters: int = 0
-    longest: int = 0
-    requests: int = 0
+    characters = longest = requests = 0
 
-    def choose(self, question: Question) -> Answer:
-        """Count a question and forward it."""
-        self._count_request(len(question.prompt))
-        return self.llm.choose(question)
-
-    def _count_request(self, characters: int) -> None:
-        self.characters += characters
-        self.longest = max(self.longest, characters)
+    def around(self, request: Question) -> Steps:
+        """Count a request and forward it."""
+        texts = [message.content for message in request.messages] if request.kind != "choose" else [request.prompt]
+        size = sum(map(len, texts))
+        self.characters += size
+        self.longest = max(self.longest, size)
         self.requests += 1
-
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("__") or name == "llm":
-            raise AttributeError(name)
-        found = getattr(self.llm, name)
-        return self._wrap_generate(found) if name == "generate" else found
-
-    def _wrap_generate(self, generate: Callable[..., object]) -> Callable[..., object]:
-        def generate_counted(messages: Any, *args: Any, **options: Any) -> object:
-            self._count_request(len(messages) if isinstance(messages, str) else sum(len(str(one)) for one in messages))
-            return generate(messages, *args, **options)
-
-        return generate_counted
+        return (yield request)  # type: ignore[no-any-return]
 
 
 _NO_FIELDS = "the case has only a sentence", "give its fields (org, dest, days, date, ...), or let a model read it"
@@ -361,7 +344,7 @@ def run_cases(
         on_record: called with each record, including existing ones.
 
     Raises:
-        ResultsError: a record is of another case with the same number, or of other tables.
+        RecordError: a record is of another case with the same number, or of other tables.
     """
     records.check_cases(cases)
     found = []

@@ -10,19 +10,14 @@ import pytest
 
 from formal_llm import Answer, Question, RandomLLM, TaskPack
 from formal_llm.llms import resolve
-from formal_llm.llms.generation import Generated, Messages
+from formal_llm.llms.llm import LLM
+from formal_llm.llms.text_request import TextRequest
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, Assignment, Attempt, Conditions, Method, PlanKey
-from formal_llm.packs.openagi.benchmark.methods import ChanceWriter, make_attempts
+from formal_llm.packs.openagi.benchmark.methods import get_writer, make_attempts
 from formal_llm.packs.openagi.benchmark.plans import PackPlans
 from formal_llm.packs.openagi.benchmark.reading import LexicalMatcher, chain_word, tool_texts
 from formal_llm.packs.openagi.benchmark.records import Records
 from tests.packs.openagi.benchmark.writers import Together, Writer
-
-
-class Drafts(Writer):
-    def generate(self, messages: Messages, **settings: Any) -> Generated:
-        assert not isinstance(messages, str) and settings["max_tokens"] > 0
-        return super().generate(messages[-1].content, **settings)
 
 
 def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
@@ -44,7 +39,7 @@ def test_what_does_not_apply_is_told(made: Any, tmp_path: Path) -> None:
 def test_a_draft_is_written_whole_and_mended(made: Any, tmp_path: Path) -> None:
     bench = made([7], repeats=1)
     with Records(tmp_path, bench.identity) as records:
-        bench.run({"w": Drafts("no plan at all"), "same": Drafts("no plan")}, ["draft", "formal"], records)
+        bench.run({"w": Writer("no plan at all"), "same": Writer("no plan")}, ["draft", "formal"], records)
         plans = {(key.llm, key.method): plan for key, plan in records.plans.items()}
         assert all(plan["valid"] for plan in plans.values())
         assert plans["w", "draft"]["usage"]["requests"] == plans["w", "formal"]["usage"]["requests"] + 1
@@ -65,10 +60,10 @@ def test_without_lookahead_a_plan_can_end_in_a_dead_end(laundry: TaskPack, tmp_p
 
 def test_chance_draws_from_the_double() -> None:
     tools = tool_texts(TaskPack.load("openagi"))
-    texts = [ChanceWriter(RandomLLM(5), tools).generate("x").text for _ in range(2)]
+    texts = [get_writer(RandomLLM(5), tools).ask(TextRequest("x")).text for _ in range(2)]
     assert texts[0] == texts[1]
-    many = ChanceWriter(RandomLLM(0), tools)
-    written = [many.generate("x").text.splitlines() for _ in range(300)]
+    many = get_writer(RandomLLM(0), tools)
+    written = [many.ask(TextRequest("x")).text.splitlines() for _ in range(300)]
     assert {len(lines) for lines in written} == {1, 2, 3, 4, 5}
     assert {line.partition("Use ")[2] for lines in written for line in lines} == {tool.label for tool in tools}
 
@@ -102,8 +97,7 @@ def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_
             return Answer((min(2, len(question.options)),))
 
     class SecondTogether(Second):
-        def choose_many(self, questions: list[Question]) -> list[Answer]:
-            return [self.choose(question) for question in questions]
+        at_once = 64
 
     with Records(tmp_path, bench.identity) as records:
         bench.run({"s": (SecondTogether if together else Second)("")}, ["typed"], records)
@@ -121,14 +115,14 @@ def test_typed_names_follow_the_type_of_the_last(together: bool, made: Any, tmp_
     assert [len(options) for options in asked[2:]] == [4, 3, 5, 4, 3, 2]
 
 
-class Nth:
+class Nth(LLM):
     """Answers as a list of places says, then with the first option, and notes how many options there were."""
 
     def __init__(self, places: list[int]) -> None:
         self.places = places
         self.many: list[int] = []
 
-    def choose(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> Answer:
         self.many.append(len(question.options))
         place = self.places[len(self.many) - 1] if len(self.many) <= len(self.places) else 0
         return Answer((place + 1,))
@@ -177,9 +171,9 @@ def test_texts_of_a_model_in_batches_are_one_batch(made: Any, tmp_path: Path) ->
     bench = made([7, 50], repeats=3)
 
     class Batches(Writer):
-        takes_text = True
+        at_once = 64
 
-        def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+        def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
             rounds.append(len({question.walk for question in questions}))
             return [Answer((), text="Step 1: Use Colorization") for _ in questions]
 

@@ -13,8 +13,8 @@ from formal_llm.errors import (
     Cancelled,
     NoValidPlan,
     ProviderError,
+    RecordError,
     ResourceNotFound,
-    ResultsError,
 )
 from formal_llm.llms import resolve
 from formal_llm.packs.openagi.benchmark.conditions import METHODS, PlanKey
@@ -176,7 +176,7 @@ def test_free_text_is_read_verified_and_paid_for(made: Any, tmp_path: Path) -> N
     assert plan["steps"] == ["Use Colorization", "Return the result"]
     assert plan["usage"]["input_tokens"] == 100
     assert not other["valid"]
-    assert "Colorization cannot stand at place 1" in other["reason"]
+    assert "Colorization cannot stand at place 2" in other["reason"]
     zero, few = writer.prompts[0], writer.prompts[2]
     task = "Given grayscale image, how to return the regular image step by step?"
     # Some tools are not there, so those that are there are told.
@@ -235,10 +235,10 @@ def test_every_value_is_on_record(made: Any, tmp_path: Path) -> None:
 
 def test_another_setting_is_refused(made: Any, tmp_path: Path, data: Path) -> None:
     bench = made([7])
-    with Records(tmp_path, bench.identity), pytest.raises(ResultsError, match="another benchmark is writing"):
+    with Records(tmp_path, bench.identity), pytest.raises(RecordError, match="another benchmark is writing"):
         Records(tmp_path, bench.identity)
     for other, key in ((made([7], samples=1), "judge"), (made([7], temperature=0.5), "asking")):
-        with pytest.raises(ResultsError, match=rf"another setting \({key}"):
+        with pytest.raises(RecordError, match=rf"another setting \({key}"):
             Records(tmp_path, other.identity)
     assert Records(tmp_path, made([7, 50], repeats=9).identity).close() is None
 
@@ -254,6 +254,6 @@ def test_another_setting_is_refused(made: Any, tmp_path: Path, data: Path) -> No
 )
 def test_files_that_are_something_else(name: str, text: str, why: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(ResultsError, match=why):
+    with pytest.raises(RecordError, match=why):
         Records(tmp_path, {})
     assert (tmp_path / name).read_text() == text

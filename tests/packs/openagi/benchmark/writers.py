@@ -6,38 +6,41 @@ from collections.abc import Sequence
 
 from formal_llm import Answer, Question
 from formal_llm.errors import ProviderError
-from formal_llm.llms.generation import Generated, Messages, chat
-from formal_llm.llms.usage import TokenUsage
+from formal_llm.llms import LLM, TokenUsage
 
 
-class Writer:
-    """Writes the same text always, and chooses the first option: a model with both protocols."""
+class Writer(LLM):
+    """Writes the same text always, and chooses the first option."""
+
+    can = frozenset({"choose", "write"})
 
     def __init__(self, text: str, fail: int = 0) -> None:
         self.text = text
         self.fail = fail
         self.prompts: list[str] = []
 
-    def generate(
-        self, messages: Messages, *, max_tokens: int = 512, stop: Sequence[str] = (), temperature: float = 0.0
-    ) -> Generated:
+    def answer(self, request: Question) -> Answer:
+        if request.kind == "choose":
+            return self.choose(request)
         if self.fail:
             self.fail -= 1
             raise ProviderError("the server cannot be reached")
-        self.prompts.append(chat(messages)[-1].content)
-        return Generated(self.text, TokenUsage(1, 100, 10))
+        self.prompts.append(request.prompt)
+        return Answer((), text=self.text, usage=TokenUsage(1, 100, 10))
 
     def choose(self, question: Question) -> Answer:
         return Answer((1,), usage=TokenUsage(1, 50, 1))
 
 
 class Together(Writer):
-    """The same, asked many questions together."""
+    """The same, asked many questions together: it chooses the last option."""
+
+    at_once = 64
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.rounds = 0
 
-    def choose_many(self, questions: Sequence[Question]) -> list[Answer]:
+    def answer_all(self, questions: Sequence[Question]) -> list[Answer]:
         self.rounds += 1
         return [Answer((len(question.options),)) for question in questions]

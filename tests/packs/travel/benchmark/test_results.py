@@ -2,7 +2,7 @@
 
 import pytest
 
-from formal_llm.errors import InputError, ResultsError
+from formal_llm.errors import InputError, RecordError
 from formal_llm.packs.travel.benchmark.cases import read_cases
 from formal_llm.packs.travel.benchmark.judged import judge_submissions, rates_rows
 from formal_llm.packs.travel.benchmark.records import TravelRecord, TravelRecords
@@ -35,12 +35,12 @@ def test_what_was_written_is_there_again(tmp_path):
 
 
 def test_folders_of_others_are_refused(tmp_path):
-    with TravelRecords(tmp_path, {"cases": "x"}), pytest.raises(ResultsError, match="another benchmark is writing"):
+    with TravelRecords(tmp_path, {"cases": "x"}), pytest.raises(RecordError, match="another benchmark is writing"):
         TravelRecords(tmp_path, {"cases": "x"})
-    with pytest.raises(ResultsError, match="another setting"):
+    with pytest.raises(RecordError, match="another setting"):
         TravelRecords(tmp_path, {"cases": "y"})
     (tmp_path / "plans.jsonl").write_text("{}\n")
-    with pytest.raises(ResultsError, match=r"plans\.jsonl:1: this is no line"):
+    with pytest.raises(RecordError, match=r"plans\.jsonl:1: this is no line"):
         TravelRecords(tmp_path, {"cases": "x"})
 
 

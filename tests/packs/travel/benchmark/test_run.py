@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from formal_llm.errors import QueryError, ResultsError
+from formal_llm.errors import QueryError, RecordError
 from formal_llm.llms import resolve
 from formal_llm.llms.question import Answer
 from formal_llm.packs.travel.benchmark.cases import read_cases
@@ -97,7 +97,7 @@ def test_records_of_other_cases_are_no_plans_of_these(tmp_path, cases):
         replace(cases[0], query=replace(cases[0].query, budget=7)), replace(cases[0], shared=Folder()),
     ]  # fmt: skip
     for other in others:
-        with TravelRecords(tmp_path, {"cases": "x"}) as records, pytest.raises(ResultsError, match="another query or"):
+        with TravelRecords(tmp_path, {"cases": "x"}) as records, pytest.raises(RecordError, match="another query or"):
             run_cases([other], resolve("test:random"), records, called="chance")
     with TravelRecords(tmp_path, {"cases": "x"}) as records:
         assert len(run_cases(cases, resolve("test:random"), records, called="chance")) == 2
