@@ -18,7 +18,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -320,9 +319,10 @@ class _PlanReader:
         row = rows[0][1].strip()
         pieces = row.split(SLASH) if len(rows) == 1 and not self._is_step(row) else [row]
         if len(pieces) > 1 and (row[0] not in "{[" or all(map(self._is_step, pieces))):
-            if self._cfg is not None and all(piece in self._terminals for piece in pieces):  # as words are written
-                return Reading(words=(tuple(turn_word(pieces, self._order)),))
-            return self._read_lines([self._read_line(rows[0][0], piece) for piece in pieces])
+            lines = [self._read_line(rows[0][0], piece) for piece in pieces]
+            all_names = all(piece in self._terminals for piece in pieces)
+            word = tuple(turn_word(pieces, self._order))
+            return self._read_names(word, lines) if all_names else self._read_lines(lines)
         if row[0] in "{[" and not _BULLETS.match(row) and not self._is_step(row):
             return self._read_json(text)
         if len(rows) == 1:
@@ -340,12 +340,22 @@ class _PlanReader:
             if 2 * known > len(names) > 1 and not any(self._find_flows(row)):  # a slip in a word
                 return Reading(words=(tuple(self._resolve_name(name, *rows[0]) for name in names),))
         lines = [self._read_line(*row) for row in rows]
-        if len(rows) == 1 and row in self._terminals and self.base is not None and self.base.accepts((row,)):
-            with suppress(NotationError):  # one name is a word, and may be a step too
-                if (reading := self._read_lines(lines)).wrong is None:
-                    return replace(reading, words=((row,), *reading.words))
-            return Reading(words=((row,),))
-        return self._read_lines(lines)
+        return self._read_names((row,), lines) if len(rows) == 1 and row in self._terminals else self._read_lines(lines)
+
+    def _read_names(self, word: Word, lines: list[StepLine]) -> Reading:
+        """Names in the order of carrying out: they are a word, and may be steps, which need not hold all of one."""
+        accepted = self.base is None or self.base.accepts(word)
+        if not accepted and self._cfg is not None and len(word) > 1:
+            return Reading(words=(word,))
+        try:
+            reading = self._read_lines(lines)
+        except NotationError:
+            if not accepted:
+                raise
+            return Reading(words=(word,))
+        if not accepted:
+            return reading
+        return Reading(words=(word,)) if reading.wrong else replace(reading, words=(word, *reading.words))
 
     @staticmethod
     def _error(problem: str, place: int | None, row: str) -> NotationError:

@@ -183,7 +183,13 @@ class GrammarSteps:
         self._labels = {
             name: {self._fold(one) for one in (cfg.label(name), name, name.replace("_", " "))} for name in cfg.terminals
         }
-        named = [texts.find_terminals(line.text, printed=True) if texts is not None else () for line in lines]
+        told = [self._fold(one_line(p.text)) for p in cfg.productions if p.text]
+        named: list[Word] = []
+        for line, form in zip(lines, self._forms, strict=True):
+            names = texts.find_terminals(line.text, printed=True) if texts is not None else ()
+            if any(list(_strip_form(form, text, ": ")) for text in told):  # a text goes first
+                names = tuple(name for name in names if form == self._fold(f"Use {cfg.label(name)}"))
+            named.append(names)
         self.matches: list[set[Transition]] = [set() for _ in lines]
         self.shown: dict[str, set[Transition]] = {}
         self.silent: set[Transition] = set()
