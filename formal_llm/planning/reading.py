@@ -521,7 +521,7 @@ class _PlanReader:
         for end in range(1, len(parts) + 1):
             for start in range(max(0, end - 8), end):
                 part = " and ".join(parts[start:end]).strip()
-                result, names = _RESULT.fullmatch(part), self.texts.find_terminals(part, printed=True)
+                result, names = _RESULT.fullmatch(part), self.texts.find_terminals(f"Use {part}", printed=True)
                 if result or names:
                     ways[end] += [(*way, int(result[1]) if result else names) for way in ways[start]]
             if len(ways[end]) > WAYS:

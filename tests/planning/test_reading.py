@@ -235,6 +235,15 @@ def test_texts_of_transitions() -> None:
     assert read_plan_text("a b", prefix) == ("a", "b")
 
 
+def test_names_in_a_row_are_a_word_though_steps_without_a_name_are_left_out() -> None:
+    pda = PDA.from_string('%start p\n%accept r\np, ε, ε -> q, ε "Wait."\nq, a, ε -> s, ε\ns, a, ε -> r, ε')
+    for text, valid in (("a a", True), ("a / a", True), ("a\na", False), ("Wait.\na\na", True), ("a / a / a", False)):
+        assert verify_text(text, Verifier(pda)).valid == valid
+    told = CFG.from_string('S -> pot "Cook" | a S')
+    for text, valid in (("pot", True), ("Cook", True), ("a / pot", True), ("a\nCook", True), ("pot / a", False)):
+        assert verify_text(text, Verifier(told)).valid == valid
+
+
 def test_the_text_of_a_step_tells_which_one_it_is_and_a_name_does_not() -> None:
     days = PDA.from_string("""
         %order prefix
@@ -268,6 +277,8 @@ def test_labels_and_names_that_may_be_several() -> None:
         read_plan_text("b\na", turned)
     assert caught.value.line == 1
     assert read_plan_text("Step 1: Use b\nStep 2: Use a", turned) == read_plan_text("a b", turned) == ("a", "b")
+    for text, word in (("Step 1: Use a", "a"), ("Step 1: Use Use a", "b"), ("b", "b")):
+        assert read_plan_text(text, CFG.from_string('S -> a | b "Go" | b\nb "Use a"')) == (word,)
     capitals = CFG.from_string("S -> A | a b")
     assert not verify_text("a", Verifier(capitals)).valid
     assert verify_text("A", Verifier(capitals)).valid

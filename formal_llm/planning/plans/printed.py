@@ -114,10 +114,9 @@ class StepTexts:
             NotationError: it is the label of one terminal and the name of another.
         """
         whole = self.fold(text)
-        for form in dict.fromkeys((whole, whole[4:] if whole[:4].casefold() == "use " else whole)):
+        for form in dict.fromkeys((whole[4:] if whole[:4].casefold() == "use " else whole, whole)):
             labelled, named = self._labels.get(form, []), self._names.get(form, [])
-            printed = printed or form != whole
-            if labelled and named and not set(named) <= set(labelled) and not printed:
+            if labelled and named and not set(named) <= set(labelled) and form == whole and not printed:
                 raise NotationError(
                     f"{text!r} is the label of {' or '.join(labelled)} and the name of {' or '.join(named)}; "
                     "write the plan as JSON, a list of names"
