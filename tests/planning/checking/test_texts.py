@@ -33,10 +33,12 @@ from formal_llm.planning.plans.printed import StepLine
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import write_word
 from tests.planning.printing import changes, is_print_of, plans, printed, read_in, some_run_prints
-from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
+from tests.strategies import LETTERS, examples, grammars, limited_grammars, told_automata, told_grammars
 
 ORDERS: tuple[Order, ...] = ("prefix", "forward")
 LONGEST, SOME, CHANGED = 4, 12, 25
+#: Labels with what parts steps, words, calls and data.
+ODD = st.text(' ,/abAB"()[]{}:;.-*#?—1ε', min_size=1, max_size=8).filter(str.strip)
 
 
 def judge(text: str, verifier: Verifier) -> tuple[bool | None, tuple[str, ...]]:
@@ -78,11 +80,14 @@ def check_all(source: CFG | PDA, order: Order, seed: int) -> None:
                 assert is_print_of(new, source, word, order, form) is not False, (new, word)
 
 
-@given(told_grammars() | told_grammars(tools=True), st.sampled_from(ORDERS), st.integers(0, 99))
+@given(
+    told_grammars() | told_grammars(tools=True) | told_grammars(repeats=True), st.sampled_from(ORDERS),
+    st.integers(0, 99), st.dictionaries(st.sampled_from(LETTERS), ODD, max_size=3) | st.just({}),
+)  # fmt: skip
 @examples(20)
-def test_grammars_with_texts(cfg: CFG, order: Order, seed: int) -> None:
+def test_grammars_with_texts(cfg: CFG, order: Order, seed: int, labels: dict[str, str]) -> None:
     with suppress(Undecided):
-        check_all(cfg, order, seed)
+        check_all(cfg.with_labels({n: label for n, label in labels.items() if n in cfg.terminals}), order, seed)
 
 
 @given(grammars() | limited_grammars(), st.sampled_from(ORDERS), st.integers(0, 99))
