@@ -18,6 +18,7 @@ import re
 from collections.abc import Generator
 from typing import NamedTuple
 
+from formal_llm.authored.files import lines_of
 from formal_llm.automata import CFG, PDA
 from formal_llm.automata.languages.nearest_words import Continuation, compare_beginnings, find_continuation
 from formal_llm.automata.models.automaton import Move, Word
@@ -36,8 +37,10 @@ from formal_llm.planning.walks.trail import WalkDraft
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import fill_template
 
-#: The most tokens of a draft: some, and more for each step of a shortest plan.
-_TOKENS, _STEP_TOKENS = 256, 16
+#: A draft has as many steps at most, and twice as many as a shortest plan more.
+_FREE_STEPS = 10
+#: The most tokens of a draft: some, and more for each of its steps.
+_TOKENS, _STEP_TOKENS = 64, 16
 #: How much of a draft is read, and how many characters of it a question shows.
 _MOST, _SHOWN = 50_000, 200
 #: With fewer options than this it is determined which of them leads nearer to the draft than all others.
@@ -69,6 +72,7 @@ class DraftRules:
     Attributes:
         names: the names of a draft.
         free: the names that a draft may leave out: what calls are applied to, the answers of a chart.
+        most: the most names of a draft.
         schema: the JSON schema of a draft.
         prefix, calls: whether words run from the last step to the first; whether plans are nested calls.
     """
@@ -91,7 +95,10 @@ class DraftRules:
             if move.decision and move.read is not None:
                 answer = move.text or vocabulary.label(move.read)
                 self._labels[f"{move.question} {answer}".casefold()] = move.read
-        items = {"type": "array", "items": {"enum": list(self.names)}}
+        least = table.lookahead.least_length(table.automaton.start())
+        # Small models write the same names again and again where nothing ends their list.
+        self.most = _FREE_STEPS + 2 * int(min(least, _FREE_STEPS * 10))
+        items = {"type": "array", "items": {"enum": list(self.names)}, "maxItems": self.most}
         self.schema = {
             "type": "object", "properties": {"plan": items}, "required": ["plan"], "additionalProperties": False,
         }  # fmt: skip
@@ -110,7 +117,7 @@ class DraftRules:
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
-            rows = [_MARK.sub("", row, count=1).strip() for row in text.splitlines()]
+            rows = [_MARK.sub("", row, count=1).strip() for row in lines_of(text)]
             return [name for row in rows if row for name in self._split_row(row)]
         names = data.get("plan", data.get("word")) if isinstance(data, dict) else data
         return [self._resolve_name(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
@@ -203,8 +210,7 @@ def build_request(walk: Walk, rules: DraftRules) -> TextRequest:
     }
     prompt = wording.ask_draft(task, parts)
     messages = (*wording.before((), task, table.rules), Message("user", prompt))
-    least = walk.table.lookahead.least_length(walk.configuration)
-    tokens = _TOKENS + _STEP_TOKENS * int(min(least, 100))
+    tokens = _TOKENS + _STEP_TOKENS * rules.most
     return TextRequest(messages, max_tokens=tokens, task=task, walk=walk.name, schema=rules.schema)
 
 

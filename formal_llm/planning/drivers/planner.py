@@ -136,6 +136,7 @@ R = TypeVar("R")
 class PlannerSettings(SharedSettings, total=False):
     """The settings of a :class:`Planner`, for functions that pass them on."""
 
+    rules: Sequence[str]
     constraints: Sequence[PDA]
     search: Search | None
     seed: int
