@@ -309,7 +309,6 @@ class _PlanReader:
         vocabulary = Vocabulary(automaton)
         self.texts = StepTexts(self.base, vocabulary)
         self._terminals = dict.fromkeys(vocabulary.terminals)
-        self._label = vocabulary.label
         self._order: Order = vocabulary.order
 
     def read_text(self, text: str) -> Reading:
@@ -433,7 +432,10 @@ class _PlanReader:
         heads = [name for name in renamed if result.strip() in ("", result_name(cfg.label(name)))]
         flows = [[((name,), tuple(inputs))] for name, (_, inputs) in zip(word, calls, strict=True)]
         steps = GrammarSteps(cfg, [("inputs", name, (1,)) for name in heads], flows=flows)
-        if Lookahead(steps.pda).completable().value != "no":
+        verdict = Lookahead(steps.pda).completable().value
+        if verdict == "unknown":
+            raise Undecided("whether a plan has these calls was not found out; write its word")
+        if verdict == "yes":
             return Reading(words=(word,))
         known = cfg.accepts(word)
         problem = "no plan has these calls" + (": the brackets say what each tool is applied to" if known else "")
@@ -465,11 +467,12 @@ class _PlanReader:
         told = cfg is not None and any(production.text for production in cfg.productions)
         if cfg is not None and (told or any(inputs for ways in flows for _, inputs in ways)):
             self._check_known(lines, lines if told else flows, self.texts.shown)
-            ordered = self._order_by_flow(lines, flows)
-            if not isinstance(ordered, ReadingProblem):
-                lines, flows = ordered
-            elif not told:  # a text does not say what it is applied to
-                return Reading(lines=tuple(lines), wrong=ordered)
+            if all(len(set(map(_list_results, ways))) < 2 for ways in flows):  # no label reads like a result
+                ordered = self._order_by_flow(lines, flows)
+                if not isinstance(ordered, ReadingProblem):
+                    lines, flows = ordered
+                elif not told:  # a text does not say what it is applied to
+                    return Reading(lines=tuple(lines), wrong=ordered)
             begin = [("flat", cfg.start)] + [("root", cfg.start)] * (self._order == "prefix")
             made = GrammarSteps(cfg, begin, lines, flows, self.texts)
             self._check_known(lines, made.matches, made.shown)
@@ -522,8 +525,8 @@ class _PlanReader:
             for start in range(max(0, end - 8), end):
                 part = " and ".join(parts[start:end]).strip()
                 result, names = _RESULT.fullmatch(part), self.texts.find_terminals(f"Use {part}", printed=True)
-                if result or names:
-                    ways[end] += [(*way, int(result[1]) if result else names) for way in ways[start]]
+                for one in ([int(result[1])] if result else []) + ([names] if names else []):
+                    ways[end] += [(*way, one) for way in ways[start]]
             if len(ways[end]) > WAYS:
                 raise Undecided(f"there are too many ways to read {' and '.join(parts)!r}")
         return ways[-1]
@@ -532,10 +535,10 @@ class _PlanReader:
         self, lines: list[StepLine], flows: list[list[Flow]]
     ) -> tuple[list[StepLine], list[list[Flow]]] | ReadingProblem:
         """The steps in the order in which a plan prints them; or the result that is not used as it can be."""
-        below: dict[int, list[int]] = {}
+        below: dict[int, tuple[int, ...]] = {}
         unused: dict[int, None] = {}
         for number, (line, ways) in enumerate(zip(lines, flows, strict=True), 1):
-            below[number] = [one for one in ways[0][1] if isinstance(one, int)] if ways else []
+            below[number] = _list_results(ways[0]) if ways else ()
             for one in below[number]:
                 if one not in unused:
                     problem = f"there is no result of step {one} here: each is made before, and used once"
@@ -562,6 +565,10 @@ class _PlanReader:
             ]
             for n in order
         ]
+
+
+def _list_results(flow: Flow) -> tuple[int, ...]:
+    return tuple(one for one in flow[1] if isinstance(one, int))
 
 
 def _is_derivation(tree: Node, cfg: CFG) -> bool:

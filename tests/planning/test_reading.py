@@ -381,6 +381,15 @@ def test_labels_with_on_and_and_in_them() -> None:
     cfg = CFG.from_string('%order prefix\nS -> a I J\na "Sum on and off"\nI -> x\nJ -> x\nx "salt and pepper"')
     text = "Step 1: Use Sum on and off on salt and pepper and salt and pepper"
     assert read_plan_text(text, cfg) == ("a", "x", "x")
+    result = CFG.from_string('%order prefix\nS -> a X X\nX -> c | b c\nc "the result of step 1"')
+    for text, word in (
+        ("Step 1: Use a on the result of step 1 and the result of step 1", "a c c"),
+        ("Step 1: Use b on the result of step 1\nStep 2: Use a on the result of step 1 and the result of step 1", None),
+    ):
+        found = verify_text(text, Verifier(result))
+        assert found.valid and found.word in (
+            [("a", "c", "c")] if word else [("a", "c", "b", "c"), ("a", "b", "c", "c")]
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.*can become")

@@ -104,7 +104,7 @@ def test_automata(pda: PDA, order: Order, seed: int) -> None:
 
 
 @given(grammars() | limited_grammars(), st.integers(0, 99))
-@examples(30)
+@examples(20)
 def test_every_edit_of_steps_is_judged_as_the_edited_word(cfg: CFG, seed: int) -> None:
     """A step dropped, doubled, swapped, or replaced by any other."""
     cfg = cfg.with_order("forward")
