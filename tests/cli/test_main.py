@@ -280,7 +280,7 @@ def test_they_reach_the_client(rules: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with slow_server(0, breaks=1) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        options = ("--deadline", "5")
+        options = ("--deadline", "5", "--search", "greedy")
         code, _, said = run_plan(rules, "shirts", "--llm", "openai:x", "--max-retries", "0", *options)
         assert code == 3 and "the server failed" in said
         assert read_counts(url)["failed"] == 1
@@ -298,6 +298,8 @@ def test_the_second_provider_takes_over(rules: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
     with slow_server(0) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
-        code, printed, said = run_plan(rules, "shirts", "--llm", "vllm:a,openai:b", "--max-retries", "0")
+        code, printed, said = run_plan(
+            rules, "shirts", "--llm", "vllm:a,openai:b", "--max-retries", "0", "--search", "greedy"
+        )
     assert code == 0, said
     assert "Step 1" in printed
