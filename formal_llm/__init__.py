@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from formal_llm.planning.checking.texts import TextVerification, verify_text
     from formal_llm.planning.checking.verify import Verification, Verifier, verify
     from formal_llm.planning.drivers.solving import Solution
-    from formal_llm.planning.reading.reader import read_plan_text
+    from formal_llm.planning.reading import read_plan_text
     from formal_llm.tools.executor import Executor
     from formal_llm.tools.tool import tool
     from formal_llm.tools.toolkit import Toolkit
@@ -71,7 +71,7 @@ _HOMES = {
     "planning.checking.texts": "TextVerification verify_text",
     "planning.checking.verify": "Verification Verifier verify",
     "planning.drivers.solving": "Solution",
-    "planning.reading.reader": "read_plan_text",
+    "planning.reading": "read_plan_text",
     "tools.executor": "Executor",
     "tools.tool": "tool",
     "tools.toolkit": "Toolkit",

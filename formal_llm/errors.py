@@ -425,8 +425,8 @@ class ToolError(ExecutionError):
     Attributes:
         tool: the tool.
         problem: what happened, in words, without the name of the tool.
-        reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much) or ``"kind"`` (what
-            it returned is not what it declares).
+        reason: ``"failed"`` (it raised), ``"timeout"``, ``"memory"`` (it used or returned too much), ``"kind"`` (what
+            it takes or returned is not as declared), ``"late"`` (by its rules), ``"arguments"`` (no model wrote them).
         position: its place in the word of the plan, from 0; None outside a plan.
         step: the step of the plan, where there is one for it.
         cause: what the tool raised, if it did.

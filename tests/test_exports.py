@@ -52,7 +52,7 @@ HEAVY = ["torch", "transformers", "openai", "anthropic", "networkx", "lark", "ty
         ),
         (
             "import formal_llm.tools, formal_llm.tools.mcp, formal_llm.tools.ray_executor",
-            [*HEAVY, "PIL", "mcp", "anyio", "ray", "asyncio", "multiprocessing"],
+            [*HEAVY, "PIL", "mcp", "anyio", "ray", "multiprocessing"],
         ),
     ],
 )

@@ -381,7 +381,7 @@ class Agent(RunnableAgent):
 
         plain = tool(name, output=str if self.output_type is None else self.output_type.hint.annotation)(answer)
         return AgentTool(
-            name, plain.inputs, plain.output, answer, description, version=self.version, deterministic=False,
+            name, plain.inputs, plain.output, answer, description, version=self.version,
             parameters=plain.parameters, signature=plain.signature, rules=self.rules, start=self.start,
             calls_in_texts=self.calls_in_texts,
         )  # fmt: skip

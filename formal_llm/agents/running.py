@@ -509,7 +509,7 @@ class Run:
         numbered = dict(enumerate(actions, first))
         carried, waiting = self._world.carried, self._list_unapproved(numbered)
         left = {n: one for n, one in numbered.items() if n not in carried and n not in waiting}
-        alone = [n for n, one in left.items() if one.refused or self.toolkit[one.tool].deterministic]
+        alone = [n for n, one in left.items() if one.refused or self.toolkit[one.tool].pure]
         pending: dict[int, list[Waiting]] = {}
         for group in ([alone] if alone else []) + [[n] for n in left if n not in alone]:
             if len(group) == 1 and group != alone and any(n < group[0] for n in (*waiting, *pending)):

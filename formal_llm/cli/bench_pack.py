@@ -109,7 +109,7 @@ def read_references(file: Path, pack: TaskPack, tasks: Sequence[Task]) -> Refere
         NotationError, Undecided: there are more or fewer than tasks, or one cannot be read.
     """
     from formal_llm.planning.checking.verify import Verifier
-    from formal_llm.planning.reading.reader import read_plan_text
+    from formal_llm.planning.reading import read_plan_text
     from formal_llm.rltf.reference_tools import ReferenceTools
     from formal_llm.rltf.setup import hash_values
 

@@ -14,22 +14,23 @@ from warnings import catch_warnings
 import typer
 
 from formal_llm.authoring import load_plan_examples
-from formal_llm.automata import CFG, PDA, Lookahead, Word
+from formal_llm.automata import CFG, PDA, Lookahead, Source, Word
 from formal_llm.automata.languages.emptiness import explain_unused, find_unused_terminals, why_empty
 from formal_llm.automata.languages.grammar_warnings import warn_of_similar_steps
 from formal_llm.automata.languages.word_lists import count_plans
+from formal_llm.automata.lookahead.limited import as_automaton
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME, START
 from formal_llm.automata.models.behaviour import Behaviour
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.flowchart import Flowchart
-from formal_llm.automata.models.symbols import Symbol
+from formal_llm.automata.models.symbols import Symbol, turn_word
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
 from formal_llm.cli.sources import LoadedRules, load, read_limits
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
-from formal_llm.planning.plans.vocabulary import order_of, write_word
-from formal_llm.planning.reading.one_line import PlanLine
+from formal_llm.planning.plans.vocabulary import SLASH, order_of, write_word
 from formal_llm.planning.walks.budget import QUESTIONS, Budget
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.trail import describe_hard_rule
@@ -343,6 +344,21 @@ def _size(automaton: PDA) -> str:
     return f"{len(automaton.states)} states, {len(automaton.transitions)} transitions"
 
 
+def _write_line(word: Word, rules: Source) -> str:
+    """A plan on one line, for people: labels, decisions with their questions; of a grammar its names."""
+    automaton = as_automaton(rules)
+    base = base_with_clock(automaton) if isinstance(automaton, PDA) else None
+    if base is None or base.cfg is not None or not word:
+        return write_word(word, order_of(rules))
+    asked = {move.read: move.question.rstrip() for move in base.transitions if move.decision}
+    parts = []
+    for name in turn_word(word, base.order):
+        question = asked.get(name, "")
+        colon = "" if question[-1:] in ("", "?", ":") else ":"
+        parts.append(f"{question}{colon} {base.label(name)}".strip())
+    return write_word(word, order_of(rules)) if any(SLASH in part for part in parts) else SLASH.join(parts)
+
+
 def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     """What the language is: how many plans, the shortest, three at random; as far as budgets reach.
 
@@ -350,7 +366,6 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
     """
     found: dict[str, object] = {}
     words: list[Word] = []
-    line = PlanLine(lookahead.automaton)
     try:
         shortest = lookahead.shortest_word()
         if shortest is None:
@@ -358,11 +373,11 @@ def _language(lookahead: Lookahead) -> tuple[dict[str, object], list[Word]]:
         words.append(shortest)
         many = count_plans(lookahead)
         found["plans"] = many.describe_count("of at most {} terminals")
-        found["shortest plan"] = line.write_plan(shortest)
+        found["shortest plan"] = _write_line(shortest, lookahead.automaton)
         rng = random.Random(0)
         drawn = [lookahead.sample(rng, of=many.of, max_length=many.bound) for _ in range(3)]
         words += [word for word in drawn if word is not None]
-        found["at random"] = [line.write_plan(word or ()) for word in drawn]
+        found["at random"] = [_write_line(word or (), lookahead.automaton) for word in drawn]
     except Undecided as error:
         late = "the shortest plan was not found in one second of search"
         found["not decided"] = late if lookahead.work.left <= 0 else said_of(error)

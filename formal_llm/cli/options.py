@@ -76,7 +76,6 @@ RuleOption = Annotated[
         help='A rule that every plan keeps: "backup before migrate", or a formula. Repeatable.',
     ),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="Read only what `plan` prints, to the letter.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 

@@ -178,9 +178,9 @@ class _Interruptible:
         self._cancel = threading.Event()
         self.limits = executor.limits
 
-    def run(self, plan: Plan, inputs: Mapping[str, object]) -> Result:
+    def run(self, plan: Plan, inputs: Mapping[str, object], after: Result | None = None) -> Result:
         with cancelling(self._cancel):
-            return self._executor.run(plan, inputs, cancel=self._cancel)
+            return self._executor.run(plan, inputs, after=after, cancel=self._cancel)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from formal_llm.cli.options import SHIPPED
 from formal_llm.errors import FormalLLMError, InputError, NotationError, ResourceNotFound
 from formal_llm.llms import LLM, RecordedLLM
 from formal_llm.planning import Task, TaskPack, Wording
-from formal_llm.planning.reading.reader import read_plan_text
+from formal_llm.planning.reading import read_plan_text
 from formal_llm.planning.walks.wording import NAMED, shortened
 
 

@@ -9,17 +9,16 @@ import typer
 
 from formal_llm.automata.models.behaviour import Behaviour
 from formal_llm.cli import options
-from formal_llm.cli.console import command, err, print_text
+from formal_llm.cli.console import command, print_text
 from formal_llm.cli.sources import load, naming_place, plan_text
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier
 
 HELP = """Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?
 
-The plan is read from a file, or from standard input for "-": steps by name or label, one a line, in the order in which
-they are carried out; a word; nested calls; JSON. All that it says counts: times, order, brackets, numbers. Lines that
-are no steps ("Here is my plan:"), bullets, check boxes, bold and remarks behind a step are left out and told, never
-where they name a step. With --strict only what `plan` prints is read.
+The plan is read from a file, or from standard input for "-": one step a line, by name or label, in the order in which
+they are carried out, or on one line with " / " between them; a word, names with blanks between; nested calls; JSON.
+Bullets and numbers before a step are dropped; nothing else may stand on its line.
 
 Where a task is named, the plan must also be one for its goal, from its inputs. Limits and constraints that are to blame
 are named.
@@ -30,7 +29,7 @@ Examples:
 
   formal-llm plan openagi 117 | formal-llm verify openagi - 117
 
-  formal-llm verify risk model_answer.txt --strict --json
+  formal-llm verify risk model_answer.txt --json
 
   formal-llm travel verify --help
 
@@ -50,7 +49,6 @@ def verify(
     set_: options.SetOption = None,
     rule: options.RuleOption = None,
     max_states: options.MaxStatesOption = 50_000,
-    strict: options.StrictOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Verify a plan."""
@@ -61,9 +59,7 @@ def verify(
     )  # its parts have names
     verifier = Verifier(own, limits, max_states=max_states)
     with naming_place(plan):
-        verdict = verify_text(plan_text(plan), verifier, strict=strict)
-    for skipped in verdict.skipped:
-        err().print(f"left out, {skipped}")
+        verdict = verify_text(plan_text(plan), verifier)
     print_text(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False) if as_json else str(verdict))
     if not verdict.valid:
         raise typer.Exit(1)

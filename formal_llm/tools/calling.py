@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any, TypeVar
 
-from formal_llm.errors import Cancelled, InputError, Pending, ToolError
+from formal_llm.errors import InputError, Pending, ToolError
 from formal_llm.tools.kinds import Value
 from formal_llm.tools.tool import Tool
 
-#: The interval in seconds at which a waiting thread checks whether it has been cancelled.
-POLL = 0.02
+T = TypeVar("T")
+_NONE: Mapping[str, Value] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class CallLimits:
 
     Attributes:
         timeout: seconds for one call; None for no limit.
-        retries: how often a failed call is retried.
+        retries: how often a failed call of a tool that is ``pure`` or ``idempotent`` is retried; any other tool is
+            called once, as what it did before it failed is not known.
         retry_wait: seconds before the second try; doubled before each further one.
         max_bytes: the size limit for a value that a tool returns.
         max_hung: the number of hanging calls to abandon; beyond it, tools that hang are no longer called.
@@ -42,10 +45,10 @@ class CallLimits:
 class Caller:
     """Calls tools. Thread-safe.
 
-    A call that takes too long is abandoned: a thread cannot be stopped from outside, so it continues until the tool
-    returns, and its result is dropped. A tool that must be stoppable should run in a separate process
-    (:func:`formal_llm.tools.isolated`). What an asynchronous tool gives is awaited: by :meth:`acall` on the loop of the
-    caller, else on a loop of its own. It is cancelled where it takes too long.
+    An asynchronous tool is awaited, on the loop of the caller where there is one, and cancelled where it takes too
+    long. Any other tool is abandoned then: a thread cannot be stopped from outside, so it continues until the tool
+    returns, and its result is dropped. A tool that must be stoppable runs in a process of its own
+    (:func:`formal_llm.tools.isolated.isolated`).
     """
 
     def __init__(self, limits: CallLimits) -> None:
@@ -53,82 +56,100 @@ class Caller:
         self._hung: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def call(
-        self,
-        tool: Tool,
-        inputs: Sequence[Value],
-        cancel: threading.Event | None = None,
-        named: Mapping[str, Value] = MappingProxyType({}),
-    ) -> tuple[Value, int]:
-        """Return the result of a call, and the number of tries it took.
+    def call(self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value] = _NONE) -> tuple[Value, int]:
+        """Return the result of a call, and the number of tries it took; in this thread, if it has no time limit.
 
         Args:
             tool: the tool.
             inputs: a value for each input.
-            cancel: ends the call when it is set.
             named: values for other parameters.
 
         Raises:
             ToolError: no try succeeded.
-            Cancelled: ``cancel`` was set.
         """
+        if self._find_timeout(tool) is not None:
+            return run_blocking(self.acall(tool, inputs, named))
         for number, pause in self._list_tries(tool):
             try:
-                work = _lend_copies(tool, inputs, named)
-                result = self._call_within(tool.name, work, self._find_timeout(tool), cancel)
-                return self._accept_result(tool, result), number
+                work = partial(run_awaitable, _lend_copies(tool, inputs, named))
+                return self._accept_result(tool, _call_here(tool.name, work)), number
             except ToolError as error:
                 if pause is None or error.reason == "kind":
                     raise
-            _sleep_for(pause, cancel)
+            threading.Event().wait(pause)
         raise AssertionError  # the last try returns or raises
 
-    async def acall(
-        self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value] = MappingProxyType({})
-    ) -> tuple[Value, int]:
+    async def acall(self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value] = _NONE) -> tuple[Value, int]:
         """Do the same as :meth:`call` without blocking the event loop: asynchronous tools run on it, others in threads.
 
         Raises:
             ToolError: no try succeeded.
         """
-        import asyncio
-
-        if not tool.is_async:
-            return await asyncio.to_thread(self.call, tool, inputs, None, named)
         for number, pause in self._list_tries(tool):
             try:
-                return self._accept_result(tool, await self._await_call(tool, inputs, named)), number
+                work = _lend_copies(tool, inputs, named)
+                made = await self._within(tool.name, work, self._find_timeout(tool), awaits=tool.is_async)
+                return self._accept_result(tool, made), number
             except ToolError as error:
                 if pause is None or error.reason == "kind":
                     raise
             await asyncio.sleep(pause)
         raise AssertionError  # as above
 
-    def _list_tries(self, tool: Tool) -> Iterator[tuple[int, float | None]]:
-        """Yield the number of each try, and the seconds after it before the next one; None after the last."""
-        retries = self.limits.retries if tool.retries is None else tool.retries
-        pause = self.limits.retry_wait
-        for number in range(1, retries + 1):
-            yield number, pause
-            pause *= 2
-        yield retries + 1, None
-
-    def call_many(
-        self, tool: Tool, rows: Sequence[Sequence[Value]], cancel: threading.Event | None = None
-    ) -> list[Value]:
+    async def acall_many(self, tool: Tool, rows: Sequence[Sequence[Value]]) -> list[Value]:
         """Return the results of many calls of a tool that can process them together.
 
         Raises:
             ToolError: the call failed; which of the calls is the cause is unknown.
-            Cancelled: ``cancel`` was set.
         """
         assert tool.batch is not None
         columns = [[value.copy() for value in column] for column in zip(*rows, strict=True)]
-        work = partial(tool.batch, *columns)
-        results = self._call_within(tool.name, work, self._find_timeout(tool), cancel)
+        results = await self._within(tool.name, partial(tool.batch, *columns), self._find_timeout(tool))
         if not isinstance(results, Sequence) or isinstance(results, str) or len(results) != len(rows):
             raise ToolError(tool.name, f"did not return a list of {len(rows)} results", reason="kind")
         return [self._accept_result(tool, result) for result in results]
+
+    def call_function(self, name: str, function: Callable[[], object]) -> object:
+        """Return what a function that is no tool returns, awaited if it must be, within the time limit.
+
+        Raises:
+            ToolError: it failed, or took too long; ``name`` names it.
+        """
+        if self.limits.timeout is not None:
+            return run_blocking(self._within(name, function, self.limits.timeout))
+        return _call_here(name, partial(run_awaitable, function))
+
+    def _list_tries(self, tool: Tool) -> Iterator[tuple[int, float | None]]:
+        """Yield the number of each try, and the seconds after it before the next one; None after the last."""
+        retries = self.limits.retries if tool.retries is None else tool.retries
+        for number in range(1, (retries if tool.may_repeat else 0) + 1):
+            yield number, self.limits.retry_wait * 2 ** (number - 1)
+        yield (retries if tool.may_repeat else 0) + 1, None
+
+    def _find_timeout(self, tool: Tool) -> float | None:
+        return self.limits.timeout if tool.timeout is None else tool.timeout
+
+    async def _within(
+        self, name: str, work: Callable[[], object], timeout: float | None, *, awaits: bool = False
+    ) -> object:
+        """Do work within its time limit: on this loop if it ``awaits``, else in a thread that can be abandoned."""
+        if awaits:
+            return await _await_within(name, work(), timeout)  # type: ignore[arg-type]  # a coroutine function's
+        with self._lock:
+            if self._hung[name] and self._hung.total() >= self.limits.max_hung:
+                raise ToolError(name, f"still hangs in {self._hung[name]} earlier calls", reason="timeout")
+        call = _start_call(partial(run_awaitable, work))
+        try:
+            return await _await_within(name, asyncio.wrap_future(call), timeout)
+        finally:
+            if not call.done():
+                with self._lock:
+                    self._hung[name] += 1
+                call.add_done_callback(lambda _: self._on_return(name))
+
+    def _on_return(self, name: str) -> None:
+        with self._lock:
+            self._hung[name] -= 1
 
     def _accept_result(self, tool: Tool, result: object) -> Value:
         kind, max_bytes = tool.output, self.limits.max_bytes
@@ -147,71 +168,15 @@ class Caller:
             raise ToolError(tool.name, f"returned {size:,} bytes; at most {max_bytes:,} are allowed", reason="memory")
         return value
 
-    def call_function(self, name: str, function: Callable[[], object]) -> object:
-        """Return what a function that is no tool returns, awaited if it must be, within the time limit.
 
-        Raises:
-            ToolError: it failed, or took too long; ``name`` names it.
-        """
-        return self._call_within(name, function, self.limits.timeout, None)
-
-    def _call_within(
-        self, name: str, work: Callable[[], object], timeout: float | None, cancel: threading.Event | None
-    ) -> object:
-        """Do work within its time limit; in a separate thread if it may have to be abandoned."""
-
-        def run_work() -> object:
-            result = work()
-            return run_awaitable(result, timeout)
-
-        if timeout is None and cancel is None:
-            try:
-                return run_work()
-            except BaseException as error:  # a tool may raise anything, even to end the program, which must go on
-                if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-                    raise
-                raise _error_of(name, error) from error
-        if cancel is not None and cancel.is_set():
-            raise Cancelled
-        with self._lock:
-            if self._hung[name] and self._hung.total() >= self.limits.max_hung:
-                raise ToolError(name, f"still hangs in {self._hung[name]} earlier calls", reason="timeout")
-        call = _start_call(run_work)
-        limit = None if timeout is None else time.monotonic() + timeout
-        while not wait([call], _remaining_time(limit, cancel)).done:
-            cancelled = cancel is not None and cancel.is_set()
-            is_late = limit is not None and time.monotonic() >= limit
-            if not cancelled and not is_late:
-                continue
-            with self._lock:
-                self._hung[name] += 1
-            call.add_done_callback(lambda _: self._on_return(name))
-            if cancelled:
-                raise Cancelled
-            raise _error_of(name, _TooLate(timeout))
-        if (raised := call.exception()) is not None:
-            raise _error_of(name, raised) from raised
-        return call.result()
-
-    def _find_timeout(self, tool: Tool) -> float | None:
-        return self.limits.timeout if tool.timeout is None else tool.timeout
-
-    async def _await_call(self, tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]) -> object:
-        """Call an asynchronous tool on the loop that runs."""
-        import asyncio
-
-        try:
-            result = _lend_copies(tool, inputs, named)()
-            assert inspect.isawaitable(result)
-            return await _await_within(result, self._find_timeout(tool))
-        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+def _call_here(name: str, work: Callable[[], object]) -> object:
+    """Do work in this thread."""
+    try:
+        return work()
+    except BaseException as error:  # a tool may raise anything, even to end the program, which must go on
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise
-        except BaseException as error:  # as above
-            raise _error_of(tool.name, error) from error
-
-    def _on_return(self, name: str) -> None:
-        with self._lock:
-            self._hung[name] -= 1
+        raise _error_of(name, error) from error
 
 
 def _lend_copies(tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]) -> Callable[[], object]:
@@ -220,80 +185,74 @@ def _lend_copies(tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]
     return partial(tool.apply, [value.copy() for value in inputs], copies)
 
 
-class _TooLate(Exception):
-    """What was awaited took longer than it may."""
-
-    def __init__(self, seconds: float | None) -> None:
-        super().__init__()
-        self.seconds = seconds or 0.0
-
-
-async def _await_within(result: Awaitable[object], timeout: float | None) -> object:
-    """Return what is awaited; cancel it and raise :class:`_TooLate` after ``timeout`` seconds."""
-    import asyncio
-
+async def _await_within(name: str, result: Awaitable[object], timeout: float | None) -> object:
+    """Return what is awaited; cancel it after ``timeout`` seconds."""
     try:
         async with asyncio.timeout(timeout) as scope:
             return await result
-    except TimeoutError:
-        if scope.expired():
-            raise _TooLate(timeout) from None
+    except (asyncio.CancelledError, GeneratorExit):
         raise
+    except BaseException as error:  # a tool may raise anything, as above
+        if isinstance(error, TimeoutError) and scope.expired():
+            raise ToolError(name, f"did not return within {timeout:g} seconds", reason="timeout") from None
+        raise _error_of(name, error) from error
 
 
-def run_awaitable(result: object, timeout: float | None = None) -> object:
-    """Return a result, awaited on an event loop of its own if it must be."""
+def run_awaitable(work: Callable[[], object]) -> object:
+    """Return what work gives, awaited on an event loop of its own if it must be."""
+    result = work()
     if not inspect.isawaitable(result):
         return result
-    import asyncio
 
-    work = _await_within(result, timeout)
+    async def await_result() -> object:
+        return await result
+
+    return run_blocking(await_result())
+
+
+def run_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in another thread where a loop runs in this one, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:  # a loop runs in this thread, as in a notebook
+    with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
 
 
 def _start_call(work: Callable[[], object]) -> Future[object]:
     """Start work in a thread that does not keep the program from ending if it hangs."""
     future: Future[object] = Future()
+    context = copy_context()
 
     def run_call() -> None:
         try:
-            result = work()
+            result = context.run(work)
         except BaseException as error:  # as above
-            future.set_exception(error)
+            future.set_exception(_Raised(error))
         else:
             future.set_result(result)
 
+    # Running, so that who gives up waiting cannot cancel it: the thread goes on.
+    future.set_running_or_notify_cancel()
     threading.Thread(target=run_call, name="formal-llm-tool", daemon=True).start()
     return future
 
 
-def _remaining_time(limit: float | None, cancel: threading.Event | None) -> float | None:
-    """Return how long to wait before checking again."""
-    remaining = None if limit is None else max(0.0, limit - time.monotonic())
-    if cancel is None:
-        return remaining
-    return POLL if remaining is None else min(POLL, remaining)
+class _Raised(Exception):
+    """Carries what a tool raised through a future, which would take some errors for its own."""
 
-
-def _sleep_for(seconds: float, cancel: threading.Event | None) -> None:
-    if cancel is None:
-        if seconds:
-            time.sleep(seconds)
-    elif cancel.wait(seconds):
-        raise Cancelled
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 def _error_of(name: str, error: BaseException) -> ToolError:
     """Return the error of a call. What a tool waits for is no error, and is raised as it is."""
+    if isinstance(error, _Raised):
+        error = error.error
     if isinstance(error, Pending):
         raise error
-    if isinstance(error, _TooLate):
-        return ToolError(name, f"did not return within {error.seconds:g} seconds", reason="timeout")
     if isinstance(error, ToolError):  # a tool composed of tools
         return ToolError(name, f"failed: {error}", reason=error.reason, cause=error)
     reason = _reason_of(error, "failed")

@@ -11,13 +11,15 @@ from typing import Protocol, TypedDict
 
 from formal_llm.automata import Limits, Source
 from formal_llm.errors import ExecutionError
+from formal_llm.llms.providers import LLMLike, resolve
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.cache import DiskCache
-from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.graph import Given, Graph
+from formal_llm.tools.calling import Caller, CallLimits, run_blocking
+from formal_llm.tools.carrying import PlansRun
 from formal_llm.tools.kinds import Kind
-from formal_llm.tools.result import Result
-from formal_llm.tools.scheduler import OnProgress, Scheduler
+from formal_llm.tools.order import Clock
+from formal_llm.tools.result import OnProgress, Result
+from formal_llm.tools.steps import Given, PlannedSteps, StepReader
 from formal_llm.tools.store import Stats, Store
 from formal_llm.tools.tool import Tool
 
@@ -66,15 +68,21 @@ class PlanExecutor(ABC):
         plan: Plan,
         inputs: Inputs,
         *,
+        after: Result | None = None,
         cancel: threading.Event | None = None,
         on_progress: OnProgress | None = None,
     ) -> Result:
         """Execute a plan.
 
         Args:
-            plan: a complete plan of a grammar in which each production is a tool and its arguments.
-            inputs: the inputs by terminal. A tuple assigns several values to the occurrences of the terminal, from
-                left to right in the word; the last one also to all later occurrences.
+            plan: a complete plan. Nested calls say which result goes where. In any other plan a tool finds its
+                arguments: for each parameter the input or the earlier result of its name (a result has the name of its
+                tool, or what the tool ``returns``; of several the last one), else the only one of its kind.
+            inputs: the inputs by terminal, in sequences also by the names of parameters. A tuple assigns several values
+                to the occurrences of the terminal, from left to right in the word; the last one also to all later
+                occurrences.
+            after: the result of another plan with the same inputs, which ended with an error: as far as this plan
+                begins with the steps that were carried out there, their results are taken, and no call is repeated.
             cancel: ends the execution when it is set.
             on_progress: called with each event, in this thread.
 
@@ -86,7 +94,7 @@ class PlanExecutor(ABC):
             ToolError: a tool failed; specifies which and where, and carries the results so far.
             Cancelled: ``cancel`` was set; carries the results so far.
         """
-        (result,) = self._execute_rows([(0, plan, inputs)], True, cancel, on_progress)
+        (result,) = self.execute_rows([(0, plan, inputs)], True, cancel, on_progress, after)
         if result.error is not None:
             raise result.error
         return result
@@ -130,25 +138,36 @@ class PlanExecutor(ABC):
         """
         rows = rows_of(plans, inputs)
         while window := list(islice(rows, self.window)):
-            yield from self._execute_rows(window, keep, cancel, on_progress)
+            yield from self.execute_rows(window, keep, cancel, on_progress)
 
     @abstractmethod
-    def _execute_rows(
-        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
+    def execute_rows(
+        self,
+        rows: Sequence[Row],
+        keep: bool,
+        cancel: threading.Event | None = None,
+        on_progress: OnProgress | None = None,
+        after: Result | None = None,
     ) -> list[Result]:
         """Return the results of some plans; a plan's error is in its result."""
 
 
 class Executor(PlanExecutor):
-    """Executes plans: nested calls from the inside out, independent branches concurrently.
+    """Executes plans: the steps of a plan one after the other, in its order, and each as often as the plan says.
 
-    A tool is called once for equal inputs: its result is kept in memory up to a limit and, with a cache, on disk, for
-    all plans, runs and processes that use it. An executor is thread-safe.
+    Tools that are ``pure`` are the exception: equal calls are one call, whose result is kept in memory up to a limit
+    and, with a cache, on disk, for all plans, runs and processes that use it; and their calls run side by side where
+    every order of them keeps the rules of the plan. Several plans are executed side by side, each in its own order.
+    An executor is thread-safe.
+
+    Where the rules say when steps may be, an executor waits: until a gap is over, until a window opens. A step that
+    comes too late fails (:class:`ToolError` with the reason ``late``).
 
     Args:
         workers: the number of concurrent calls.
         timeout: seconds allowed for one call, for tools that do not specify it; None for no limit.
-        retries: how often a failed call is retried, for tools that do not specify it.
+        retries: how often a failed call of a tool that is pure or idempotent is retried, for those that do not specify
+            it. Other tools are called once.
         retry_wait: seconds before the second try; doubled before each further one.
         cache: a :class:`DiskCache` or its folder; None for no cache.
         memory: the maximum number of bytes of results kept in memory.
@@ -156,6 +175,11 @@ class Executor(PlanExecutor):
         batch_size: the maximum number of calls passed at once to a tool that can process several together.
         window: the number of plans that :meth:`run_many` processes, and keeps in memory, at the same time.
         max_hung: the number of hanging calls to abandon before tools that hang are no longer called.
+        arguments: the model that writes the arguments that a step of a sequence does not find, as a provider string or
+            an :class:`~formal_llm.llms.LLM`; None for an error before the first call.
+        clock: the time by which gaps and windows are kept; default: that of this machine.
+        wait: whether to keep them at all. Without it nothing is waited for, and no step is late; the schedule that the
+            rules give is :attr:`Plan.schedule`.
 
     Raises:
         ValueError: a setting is invalid.
@@ -175,6 +199,9 @@ class Executor(PlanExecutor):
         batch_size: int = 16,
         window: int = 256,
         max_hung: int = 32,
+        arguments: LLMLike | None = None,
+        clock: Clock | None = None,
+        wait: bool = True,
     ) -> None:
         least = {"workers": 1, "batch_size": 1, "window": 1, "retries": 0, "memory": 0, "max_hung": 1}
         values = dict(zip(least, (workers, batch_size, window, retries, memory, max_hung), strict=True))
@@ -186,6 +213,8 @@ class Executor(PlanExecutor):
         super().__init__(toolkit, window)
         self.workers = workers
         self.batch_size = batch_size
+        self.clock, self.wait = clock, wait
+        self.llm = None if arguments is None else resolve(arguments)
         self._caller = Caller(CallLimits(timeout, retries, retry_wait, max_bytes, max_hung))
         disk = cache if cache is None or isinstance(cache, DiskCache) else DiskCache(cache)
         self._store = Store(memory, disk)
@@ -195,19 +224,25 @@ class Executor(PlanExecutor):
         """The statistics of executed calls and of calls that were saved."""
         return self._store.stats
 
-    def _execute_rows(
-        self, rows: Sequence[Row], keep: bool, cancel: threading.Event | None, on_progress: OnProgress | None
+    def execute_rows(
+        self,
+        rows: Sequence[Row],
+        keep: bool,
+        cancel: threading.Event | None = None,
+        on_progress: OnProgress | None = None,
+        after: Result | None = None,
     ) -> list[Result]:
-        return Scheduler(
-            graph_of(self.toolkit, rows, keep),
-            self._store,
-            self._caller,
-            workers=self.workers,
-            batch_size=self.batch_size,
-            keep=keep,
-            cancel=cancel,
-            on_progress=on_progress,
-        ).run_jobs()
+        """See :meth:`PlanExecutor.execute_rows`."""
+        plans = read_rows(self.toolkit, rows, fills=self.llm is not None)
+
+        async def run_plans() -> list[Result]:
+            run = PlansRun(
+                self._caller, self._store, self.llm, self.clock, wait=self.wait, workers=self.workers,
+                batch_size=self.batch_size, keep=keep, cancel=cancel, on_progress=on_progress,
+            )  # fmt: skip
+            return await run.run_plans(plans, after)
+
+        return run_blocking(run_plans())
 
 
 class ExecutorSettings(TypedDict, total=False):
@@ -223,27 +258,29 @@ class ExecutorSettings(TypedDict, total=False):
     batch_size: int
     window: int
     max_hung: int
+    arguments: LLMLike | None
+    clock: Clock | None
+    wait: bool
 
 
-def graph_of(toolkit: ToolSet, rows: Iterable[Row], keep: bool) -> Graph:
-    """Build the graph of the calls of plans, checked.
+def read_rows(toolkit: ToolSet, rows: Sequence[Row], *, fills: bool = False) -> list[tuple[int, PlannedSteps]]:
+    """Return the steps of plans, checked.
 
     Raises:
         ToolkitError, InputError: a plan cannot be executed at all.
     """
-    graph = Graph(toolkit.tools, keep=keep)
+    reader, plans = StepReader(toolkit.tools, fills=fills), []
     typed: dict[int, Given] = {}  # one mapping for many plans is checked once
-    rows = list(rows)
     for index, plan, inputs in rows:
         if id(inputs) not in typed:
             typed[id(inputs)] = Given(inputs, toolkit.inputs)
         try:
-            graph.add_plan(plan, typed[id(inputs)], index)
+            plans.append((index, reader.read_plan(plan, typed[id(inputs)])))
         except ExecutionError as error:
             if len(rows) > 1:
                 error.add_note(f"in plan {index} (counted from 0)")
             raise
-    return graph
+    return plans
 
 
 def rows_of(plans: Plan | Iterable[Plan], inputs: Inputs | Iterable[Inputs]) -> Iterator[Row]:

@@ -6,6 +6,7 @@ Importing pydantic takes longer than importing this library, so it is imported w
 from __future__ import annotations
 
 import collections.abc
+import io
 import json
 import typing
 from dataclasses import dataclass
@@ -112,6 +113,8 @@ class TypeHint:
         """
         from pydantic import ValidationError
 
+        if isinstance(value, (collections.abc.Iterator, collections.abc.AsyncIterable, io.IOBase)):
+            raise InputError(f"a {type(value).__name__} can be read only once; return what is in it, such as a list")
         try:
             return self.adapter.validate_python(value, strict=True)
         except ValidationError as error:

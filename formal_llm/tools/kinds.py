@@ -16,9 +16,10 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from formal_llm.authored.files import open_file
 from formal_llm.errors import InputError
@@ -324,6 +325,33 @@ def _class_name(of: type | str | TypeHint) -> str:
     return f"{of.__module__}:{of.__qualname__}" if isinstance(of, type) else str(of)
 
 
+def fits(kind: Kind, wanted: Kind) -> bool:
+    """Return whether each value of a kind is one of another: ``int`` of ``float``, ``str`` of ``str | None``."""
+    return kind == wanted or _hint_fits(_hint_of(kind), _hint_of(wanted))
+
+
+def _hint_of(kind: Kind) -> Any:
+    return kind.of.annotation if isinstance(kind.of, TypeHint) else kind.of
+
+
+def _hint_fits(one: Any, wanted: Any) -> bool:
+    if wanted in (Any, object) or one == wanted:
+        return True
+    if get_origin(one) in (Union, UnionType):
+        return all(_hint_fits(part, wanted) for part in get_args(one))
+    if get_origin(wanted) in (Union, UnionType):
+        return any(_hint_fits(one, part) for part in get_args(wanted))
+    if get_origin(one) is Annotated:
+        return _hint_fits(get_args(one)[0], wanted)
+    if one is int and wanted is float:
+        return True
+    outer, wider = get_origin(one) or one, get_origin(wanted) or wanted
+    if one is bool or not (isinstance(outer, type) and isinstance(wider, type) and issubclass(outer, wider)):
+        return False
+    parts, wanted_parts = get_args(one), get_args(wanted)
+    return not wanted_parts or (len(parts) == len(wanted_parts) and all(map(_hint_fits, parts, wanted_parts)))
+
+
 class Value:
     """A typed value, treated as immutable: use :meth:`copy` to change it.
 
@@ -334,8 +362,6 @@ class Value:
         key: its content key; computed by default.
         payload: the value as bytes, instead of ``data``: it is decoded when it is first accessed.
     """
-
-    __slots__ = ("_data", "_lock", "_payload", "key", "kind")
 
     def __init__(self, kind: Kind, data: object = None, key: str | None = None, payload: bytes | None = None) -> None:
         self.kind = kind
@@ -351,6 +377,19 @@ class Value:
                 self._data = self.kind.read(self._payload)
                 self._payload = None
             return self._data
+
+    @cached_property
+    def is_faithful(self) -> bool:
+        """Whether its bytes tell it from every other value: reading them back gives an equal one of the same types.
+
+        Under a type hint such as ``Any`` they may not: ``(1, 2)`` and ``[1, 2]`` are written alike.
+        """
+        if not isinstance(self.kind.of, TypeHint):
+            return True  # a registered kind says so by what it dumps
+        try:
+            return _is_same(self.kind.read(self.dump()), self.get())
+        except (InputError, RecursionError):
+            return False
 
     def copy(self) -> object:
         """Return a copy of the value that may be changed."""
@@ -379,6 +418,17 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<Value {self.kind} {self.key[:12]}>"
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and so are their types, in all their parts."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return _is_same([*one], [*other]) and _is_same([*one.values()], [*other.values()])
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one == other) and _is_same(getattr(one, "__dict__", {}), getattr(other, "__dict__", {}))
 
 
 def resolve_inside(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:

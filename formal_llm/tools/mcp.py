@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.errors import MissingDependency, ToolError, ToolkitError
-from formal_llm.tools.images import read_image, write_png
+from formal_llm.tools.images import read_image
 from formal_llm.tools.kinds import IMAGE, TEXT, Kind, kind_for
 from formal_llm.tools.signature import Parameter, Signature
 from formal_llm.tools.tool import Tool
@@ -31,14 +31,13 @@ def mcp_tools(
     timeout: float = 60.0,
     pages: int = 100,
     max_bytes: int = 16_000_000,
-    deterministic: bool = False,
+    pure: bool = False,
 ) -> Iterator[list[Tool]]:
     """Provide the tools of an MCP server, connected during the ``with`` block.
 
-    The inputs of a tool are its required arguments: a string is a text, or an image if its schema specifies
-    ``contentMediaType: image/...`` (sent as base64); all else is of the kind of its JSON type, such as ``int``. A model
-    that calls the tool may set the other arguments, too, and reads the schema of the server. The output is a text
-    unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
+    The inputs of a tool are its required arguments: a string is a text, all else of the kind of its JSON type, such as
+    ``int``. A model that calls the tool may set the other arguments, too, and reads the schema of the server. The
+    output is a text unless ``outputs`` specifies ``"image"``: MCP does not declare it in advance.
 
     Args:
         server: a ``StdioServerParameters``, the address of a server, or anything else that ``mcp.Client`` accepts.
@@ -48,7 +47,7 @@ def mcp_tools(
         timeout: seconds allowed for one call, and for connecting and listing the tools together.
         pages: the maximum number of pages in which the server may list its tools.
         max_bytes: the size limit for one response of a server given by its address, after decompression.
-        deterministic: whether results may be shared and cached.
+        pure: whether the tools are pure: their results may be shared and cached.
 
     Raises:
         MissingDependency: the package ``mcp`` is not installed.
@@ -71,9 +70,7 @@ def mcp_tools(
         try:
             with _report_unreachable(timeout):
                 found = portal.call(_list_tools, client, pages, timeout - (monotonic() - begun))
-            yield _make_tools(
-                found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, deterministic
-            )
+            yield _make_tools(found, partial(_ask_server, portal.call, timeout), client, names, outputs or {}, pure)
         finally:
             # Pass no exception: the client would wrap any exception of the block in groups of exceptions.
             connection.__exit__(None, None, None)
@@ -193,7 +190,7 @@ def _make_tools(
     client: Any,
     names: Mapping[str, str] | None,
     outputs: Mapping[str, Kind | str],
-    deterministic: bool,
+    pure: bool,
 ) -> list[Tool]:
     wanted = dict(names) if names is not None else {name: name for name in found}
     if absent := [name for name in {**wanted, **outputs} if name not in found]:
@@ -201,28 +198,22 @@ def _make_tools(
     tools = []
     for name, terminal in wanted.items():
         call = partial(_call_tool, ask, client, name)
-        tools.append(_make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, deterministic))
+        tools.append(_make_tool(found[name], terminal, kind_for(outputs.get(name, TEXT)), call, pure))
     return tools
 
 
 def _make_tool(
-    entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], deterministic: bool
+    entry: Any, terminal: str, output: Kind, call: Callable[[dict[str, Any], Kind], Any], pure: bool
 ) -> Tool:
     declared: Mapping[str, Any] = entry.input_schema
     parameters = []
     for name, schema in declared.get("properties", {}).items():
         kind, required = _find_kind(schema), name in declared.get("required", ())
-        if required or kind != IMAGE:  # a model cannot write an image
-            parameters.append(Parameter(name, kind, kind, required=required, by_position=required))
-    known = {one.name: declared["properties"][one.name] for one in parameters}
-    signature = Signature(tuple(parameters), {**declared, "properties": known})
+        parameters.append(Parameter(name, kind, kind, required=required, by_position=required))
+    signature = Signature(tuple(parameters), {"properties": {}, **declared})
 
     def call_server(*values: Any, **named: Any) -> Any:
-        given = dict(zip((one.name for one in signature.required), values, strict=True)) | named
-        for one in signature.required:
-            if one.kind == IMAGE:
-                given[one.name] = base64.b64encode(write_png(given[one.name])).decode("ascii")
-        return call(given, output)
+        return call(dict(zip((one.name for one in signature.required), values, strict=True)) | named, output)
 
     return Tool(
         terminal,
@@ -231,21 +222,21 @@ def _make_tool(
         call_server,
         description=(entry.description or "").strip().split("\n", 1)[0],
         version="mcp",
-        deterministic=deterministic,
+        pure=pure,
         parameters=tuple(one.name for one in signature.required),
         signature=signature,
     )
 
 
 def _find_kind(schema: Any) -> Kind:
-    """Return the kind of what a server declares: a text, an image, or that of a JSON type."""
+    """Return the kind of what a server declares: that of a JSON type."""
     name = schema.get("type") if isinstance(schema, Mapping) else None
-    if name == "string":
-        return IMAGE if str(schema.get("contentMediaType", "")).startswith("image/") else TEXT
     return kind_for(_CLASSES.get(name, Any) if isinstance(name, str) else Any)
 
 
-_CLASSES: Mapping[str, type] = {"integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
+_CLASSES: Mapping[str, type] = {
+    "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
+}  # fmt: skip
 
 
 def _call_tool(ask: Callable[..., Any], client: Any, name: str, arguments: dict[str, Any], output: Kind) -> Any:

@@ -91,10 +91,12 @@ def _write_result(result: Result) -> list[str]:
     """Return the HTML of the output or the error, the inputs, the plan, and its steps."""
     parts = [] if result.error is None else [f'<p class="result error">{escape_text(str(result.error))}</p>']
     input_steps = list({(step.name, step.value): step for step in result.steps if step.state == "given"}.values())
-    if result.error is None and input_steps and result.steps[0] not in input_steps:
-        parts.append(f'<div class="result">{_show_value(result.steps[0])}</div>')
-        parts.append(f'<p class="meta">from</p><div class="flow">{"".join(map(_show_value, input_steps))}</div>')
-    if 1 < len(result.steps) <= _MOST_BOXES:
+    last = result.last
+    if result.error is None and last is not None and last.state != "given":
+        parts.append(f'<div class="result">{_show_value(last)}</div>')
+        if input_steps:
+            parts.append(f'<p class="meta">from</p><div class="flow">{"".join(map(_show_value, input_steps))}</div>')
+    if 1 < len(result.steps) <= _MOST_BOXES and result.plan.call is not None:
         parts.append(
             f'<div class="plan" tabindex="0" role="region" aria-label="The plan">{_draw_plan(result.steps)}</div>'
         )
@@ -103,7 +105,7 @@ def _write_result(result: Result) -> list[str]:
     figures = f"{result.seconds:.3f} s" + (f", cost {result.cost:g}" if result.cost else "")
     parts.append(f'<p class="meta">{figures}</p>')
     numbers = {step.position: step for step in result.plan.steps}
-    tools = [step for step in result.steps if step.inputs or step.state not in ("given", "not run")]
+    tools = [step for step in result.steps if step.inputs or step.state not in ("given", "decided", "not run")]
     tools.sort(key=lambda step: numbers[step.position].number if step.position in numbers else -step.position)
     for step in tools:
         step_number = numbers.get(step.position)

@@ -1,4 +1,4 @@
-"""Known results: in memory up to a limit, on disk if there is a cache, and those being computed."""
+"""Known results of pure tools: in memory up to a limit, and on disk if there is a cache."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from formal_llm.errors import InputError
-from formal_llm.tools.cache import CachedValue, DiskCache
+from formal_llm.tools.cache import DiskCache
 from formal_llm.tools.kinds import Kind, Value
 from formal_llm.tools.tool import Tool
 
@@ -37,9 +36,16 @@ class Stats:
         return self.executed + self.from_memory + self.from_disk + self.shared
 
 
-def step_key(tool: Tool, inputs: Sequence[Value]) -> str:
-    """Return the key of a result: the tool, its version, and the content of its inputs."""
+def step_key(tool: Tool, inputs: Sequence[Value], named: Mapping[str, Value]) -> str | None:
+    """Return the key of a result: the tool, its version, and the content of its inputs; None if it is not shared.
+
+    Only results of pure tools are shared, and only where each input is distinguished by its content.
+    """
+    if not tool.pure or not all(value.is_faithful for value in (*inputs, *named.values())):
+        return None
     parts = [tool.name, tool.version, str(tool.output), [value.key for value in inputs]]
+    if named:
+        parts.append({name: value.key for name, value in sorted(named.items())})  # type: ignore[arg-type]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -57,7 +63,6 @@ class Store:
         self.stats = Stats()
         self._held: OrderedDict[str, tuple[Value, int]] = OrderedDict()
         self._bytes = 0
-        self._flights: dict[str, Future[Value]] = {}
         self._lock = threading.Lock()
 
     def find_result(self, key: str, kind: Kind) -> Value | None:
@@ -67,26 +72,27 @@ class Store:
                 self._held.move_to_end(key)
                 self.stats.from_memory += 1
                 return self._held[key][0]
-        if self.cache is None or (entry := self.cache.get(key)) is None or entry.kind != kind.name:
+        payload = None if self.cache is None else self.cache.get(key)
+        if self.cache is None or payload is None:
             return None
-        value = Value(kind, key=entry.content, payload=entry.payload)
         try:
-            value.get()
+            value = Value(kind, kind.read(payload))
         except InputError:  # the bytes are not such a value: written by another program or version
             self.cache.remove(key)
             return None
         except MemoryError:  # there is no memory for it now; the tool runs instead, and may fail for the same reason
             return None
         self._hold_value(key, value)
-        with self._lock:
-            self.stats.from_disk += 1
+        self.count_calls(from_disk=1)
         return value
 
     def keep_result(self, key: str, value: Value) -> None:
-        """Keep a result."""
+        """Keep a result, if it can be read back as it is."""
+        if not value.is_faithful:
+            return
         self._hold_value(key, value)
         if self.cache is not None:
-            self.cache.put(key, CachedValue(value.kind.name, value.key, value.dump()))
+            self.cache.put(key, value.dump())
 
     def _hold_value(self, key: str, value: Value) -> None:
         size = value.size
@@ -99,25 +105,9 @@ class Store:
                 _, (_, freed) = self._held.popitem(last=False)
                 self._bytes -= freed
 
-    def claim_result(self, key: str) -> Future[Value] | None:
-        """Return the computation in progress, or None if the caller must compute (and :meth:`settle_result`) it."""
-        with self._lock:
-            flight = self._flights.get(key)
-            if flight is None:
-                self._flights[key] = Future()
-            return flight
-
-    def settle_result(self, key: str, outcome: Value | BaseException) -> None:
-        """Pass the outcome of a computation to those who wait for it."""
-        with self._lock:
-            flight = self._flights.pop(key)
-        if isinstance(outcome, Value):
-            flight.set_result(outcome)
-        else:
-            flight.set_exception(outcome)
-
-    def count_calls(self, *, executed: int = 0, shared: int = 0) -> None:
+    def count_calls(self, *, executed: int = 0, shared: int = 0, from_disk: int = 0) -> None:
         """Count calls."""
         with self._lock:
             self.stats.executed += executed
             self.stats.shared += shared
+            self.stats.from_disk += from_disk

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -36,13 +37,19 @@ class Tool:
             and may change the values that it receives: they are copies.
         cost: the cost of one use, in a unit that the user chooses.
         version: part of the key under which results are cached: it must change whenever results would. By default
-            derived from the source text of the function, which does not cover what the function calls.
+            derived from the source text of the function and what it encloses, which does not cover what it calls.
         batch: processes many uses at once: called with a list for each input, returns the list of results in order.
-        deterministic: whether the same inputs give the same result, so that results can be shared and cached.
+        pure: whether it has no effect but its result, and the same inputs give the same result. Only then may equal
+            calls be one call, results be kept, and calls run side by side.
+        idempotent: whether calling it twice has the effect of calling it once, so that a failed call may be retried.
+        returns: the name under which steps of a sequence find its result; default: its own name.
         timeout: seconds allowed for one call; None for the executor's own setting.
         retries: how often a failed call is retried; None for the executor's own setting.
         parameters: the names of the inputs, if they are known.
         signature: everything that a model may set: the inputs, and parameters with a default. Default: the inputs.
+
+    Raises:
+        ToolkitError: ``retries`` or ``batch`` of a tool that may not be called again after a failure.
     """
 
     name: str
@@ -53,7 +60,9 @@ class Tool:
     cost: float = 0.0
     version: str = ""
     batch: Callable[..., Sequence[object]] | None = None
-    deterministic: bool = True
+    pure: bool = False
+    idempotent: bool = False
+    returns: str = ""
     timeout: float | None = None
     retries: int | None = None
     parameters: tuple[str, ...] = ()
@@ -63,6 +72,10 @@ class Tool:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if self.signature.inputs != self.inputs:
             object.__setattr__(self, "signature", Signature.from_kinds(self.inputs, self.parameters))
+        if not self.may_repeat and (self.retries or self.batch is not None):
+            what = "batch=" if self.batch is not None else "retries="
+            problem = f"{self.name}: {what} needs pure=True" + (" or idempotent=True" if self.batch is None else "")
+            raise ToolkitError([f"{problem}: after a failure it is called again"])
         if not self.version:
             object.__setattr__(self, "version", source_version(self.function, self.signature.defaults))
 
@@ -87,6 +100,11 @@ class Tool:
             ToolkitError: an argument cannot be written as JSON.
         """
         return self.signature.strict_schema
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether calling it more often than a plan says does no harm."""
+        return self.pure or self.idempotent
 
     @property
     def is_async(self) -> bool:
@@ -150,7 +168,7 @@ def find_tool(where: str) -> Tool:
 
 
 def source_version(function: Callable[..., object], defaults: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return a short fingerprint of a function's source text and its defaults; empty if it has neither.
+    """Return a short fingerprint of a function's source text, its defaults and what it encloses; empty if it has none.
 
     That of a ``functools.partial`` also covers what it fixes, that of an object its class.
     """
@@ -158,6 +176,10 @@ def source_version(function: Callable[..., object], defaults: Mapping[str, str] 
     while isinstance(function, partial):
         fixed += repr((function.args, sorted(function.keywords.items())))
         function = function.func
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # an empty cell: a name that is given later
+            inside = cell.cell_contents
+            fixed += source_version(inside) if inspect.isfunction(inside) else repr(inside)
     try:
         text = fixed + inspect.getsource(
             function if inspect.isroutine(function) or isinstance(function, type) else type(function)
@@ -174,7 +196,9 @@ class ToolSettings(TypedDict, total=False):
     cost: float
     version: str
     batch: Callable[..., Sequence[object]] | None
-    deterministic: bool
+    pure: bool
+    idempotent: bool
+    returns: str
     timeout: float | None
     retries: int | None
 

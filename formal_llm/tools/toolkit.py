@@ -20,7 +20,7 @@ from formal_llm.errors import ResourceNotFound, ToolkitError, did_you_mean
 from formal_llm.planning.json_data import JSON
 from formal_llm.planning.plans.plan import Plan
 from formal_llm.tools.executor import Executor, Inputs
-from formal_llm.tools.kinds import Kind
+from formal_llm.tools.kinds import Kind, fits
 from formal_llm.tools.result import Result
 from formal_llm.tools.tool import Tool
 
@@ -120,52 +120,63 @@ class Toolkit:
 
     def check(
         self,
-        cfg: CFG,
+        rules: Source,
         kinds: Mapping[str, str | Kind] | None = None,
         *,
         inputs: Collection[str] | None = None,
         missing: bool | Collection[str] = False,
     ) -> None:
-        """Raise an error for whatever would fail when a plan of this grammar runs.
+        """Raise an error for whatever would fail when a plan of these rules runs.
+
+        Of grammars of nested calls, kinds and numbers of arguments are checked as well. In other plans a step finds its
+        arguments among inputs and earlier results, which is checked before the first call of each plan.
 
         Args:
-            cfg: the grammar.
+            rules: the rules.
             kinds: the kinds of what nonterminals and inputs represent, as in the table ``kinds`` of a task pack.
                 Unknown kinds are not checked.
-            inputs: the terminals that are inputs of tasks; default: those that the grammar never applies to
-                anything.
+            inputs: the terminals that are inputs of tasks; default: in a grammar of nested calls those that are never
+                applied to anything, elsewhere none.
             missing: the terminals that may be without a tool; True for all of them.
 
         Raises:
             ToolkitError: lists every problem.
         """
-        known = {name: str(kind) for name, kind in (kinds or {}).items()}
-        known.update((name, str(kind)) for name, kind in self.inputs.items())
-        problems = [
-            f"the kind of {name} is declared, but the grammar has no such symbol"
-            for name in known
-            if name not in cfg.nonterminals and name not in cfg.terminals
-        ]
-        heads = applied_terminals(cfg)
-        available = set(cfg.terminals) - heads - set(self.tools) if inputs is None else set(inputs)
-        spared = cfg.terminals if missing is True else missing or ()
-        for name in cfg.terminals:
+        problems = []
+        terminals, given = _list_steps(rules)
+        available = set(given if inputs is None else inputs)
+        spared = terminals if missing is True else missing or ()
+        for name in terminals:
             if name not in available and name not in self.tools and name not in spared:
                 nearest = did_you_mean(name, self.tools)
-                problems.append(f"no tool for the terminal {name}" + (f" (did you mean {nearest}?)" if nearest else ""))
-        for production in cfg.productions:
-            if parse_repetition(production.head) is not None:
-                continue  # it applies nothing
-            problems += self._find_objections(cfg, production.head, production.body, known)
+                problems.append(f"no tool for the step {name}" + (f" (did you mean {nearest}?)" if nearest else ""))
+        if isinstance(rules, CFG) and rules.order == "prefix":
+            problems += self._find_wrong_kinds(rules, kinds or {})
         if problems:
             raise ToolkitError(list(dict.fromkeys(problems)))
 
-    def _find_objections(self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str]) -> Iterator[str]:
+    def _find_wrong_kinds(self, cfg: CFG, kinds: Mapping[str, str | Kind]) -> Iterator[str]:
+        """Yield the problems with the kinds of a grammar of nested calls."""
+        named = {str(kind): kind for tool in self for kind in (*tool.inputs, tool.output)}
+        known = {
+            name: named.get(kind, kind) if isinstance(kind, str) else kind
+            for name, kind in (*kinds.items(), *self.inputs.items())
+        }
+        for name in known:
+            if name not in cfg.nonterminals and name not in cfg.terminals:
+                yield f"the kind of {name} is declared, but the grammar has no such symbol"
+        for production in cfg.productions:
+            if parse_repetition(production.head) is None:  # which applies nothing
+                yield from self._find_objections(cfg, production.head, production.body, known)
+
+    def _find_objections(
+        self, cfg: CFG, head: str, body: tuple[str, ...], known: Mapping[str, str | Kind]
+    ) -> Iterator[str]:
         """Yield the problems with the kinds of one production."""
         production = f"{head} -> {' '.join(body)}"
         if len(body) == 1 and head not in cfg.classes:
             inner, outer = known.get(body[0]), known.get(head)
-            if inner is not None and outer is not None and inner != outer:
+            if inner is not None and outer is not None and not _is_fit(inner, outer):
                 yield f"{production}: {head} is {_with_article(outer)}, {body[0]} is {_with_article(inner)}"
         if len(body) < 2:
             tools = [self.tools[name] for name in body if name in self.tools and not self.tools[name].inputs]
@@ -179,34 +190,27 @@ class Toolkit:
                 yield f"{production}: {tool} takes {len(tool.inputs)} inputs, here it gets {len(body) - 1}"
                 continue
             for symbol, kind in zip(body[1:], tool.inputs, strict=False):
-                if not open_ended and known.get(symbol, kind.name) != kind.name:
-                    wanted, given = _with_article(kind.name), _with_article(known[symbol])
+                if not open_ended and not _is_fit(known.get(symbol, kind), kind):
+                    wanted, given = _with_article(kind), _with_article(known[symbol])
                     yield f"{production}: {tool} takes {wanted}, {symbol} is {given}"
-            if known.get(head, tool.output.name) != tool.output.name:
-                given, wanted = _with_article(tool.output.name), _with_article(known[head])
+            if not _is_fit(tool.output, known.get(head, tool.output)):
+                given, wanted = _with_article(tool.output), _with_article(known[head])
                 yield f"{production}: {tool} gives {given}, {head} is {wanted}"
 
     def limits(self, source: Source, given: Collection[str] | None = None) -> Limits:
         """Return limits of 0 for the terminals that cannot be executed, so that planning avoids them.
 
         Args:
-            source: a grammar or an automaton.
-            given: the available inputs: any other terminal without a tool is unavailable. By default all terminals
-                that the grammar never applies to anything are available.
+            source: the rules.
+            given: the available inputs: any other terminal without a tool is unavailable. By default in a grammar of
+                nested calls all terminals that are never applied to anything are available, elsewhere none.
 
         Raises:
             ToolkitError: the source is an automaton that does not specify its terminals.
         """
-        if isinstance(source, (Flowchart, Behaviour)):
-            source = automaton_of(source)
-        cfg = source if isinstance(source, CFG) else source.cfg if isinstance(source, PDA) else None
-        known = cfg if cfg is not None else source
-        if not isinstance(known, HasTerminals):
-            raise ToolkitError([f"a {type(known).__name__} does not say what its terminals are (attribute terminals)"])
-        terminals = known.terminals
-        if given is None:
-            given = set(terminals) - applied_terminals(cfg) if cfg is not None else ()
-        return Limits({name: 0 for name in terminals if name not in self.tools and name not in given})
+        terminals, inputs = _list_steps(source)
+        available = inputs if given is None else given
+        return Limits({name: 0 for name in terminals if name not in self.tools and name not in available})
 
     # -- running ------------------------------------------------------------------------------------------------
 
@@ -214,9 +218,9 @@ class Toolkit:
     def _executor(self) -> Executor:
         return Executor(self)
 
-    def run(self, plan: Plan, inputs: Inputs) -> Result:
+    def run(self, plan: Plan, inputs: Inputs, *, after: Result | None = None) -> Result:
         """Execute a plan with the default settings; see :meth:`Executor.run`."""
-        return self._executor.run(plan, inputs)
+        return self._executor.run(plan, inputs, after=after)
 
 
 class ToolkitMaker(Protocol):
@@ -252,6 +256,20 @@ def toolkit_named(name: str, own: Mapping[str, ToolkitMaker] | None = None) -> T
     return toolkit
 
 
+def _list_steps(rules: Source) -> tuple[list[str], Collection[str]]:
+    """Return the terminals of rules that are steps or inputs, and those of them that can only be inputs."""
+    if isinstance(rules, (Flowchart, Behaviour)):
+        rules = automaton_of(rules)
+    if isinstance(rules, PDA) and rules.cfg is None:
+        return [name for name in rules.terminals if name not in rules.answers], ()
+    known = rules.cfg if isinstance(rules, PDA) else rules
+    if not isinstance(known, HasTerminals):
+        raise ToolkitError([f"a {type(known).__name__} does not say what its terminals are (attribute terminals)"])
+    nested = isinstance(known, CFG) and known.order == "prefix"
+    terminals = list(known.terminals)
+    return terminals, set(terminals) - applied_terminals(known) if nested else ()  # type: ignore[arg-type]
+
+
 def applied_terminals(cfg: CFG) -> set[str]:
     """Return the terminals that a grammar applies to something: the heads of bodies, directly or through a class."""
     return {
@@ -268,5 +286,10 @@ def _members_of_class(cfg: CFG, symbol: str) -> list[str]:
     return [name for name in found if name in cfg.terminals]
 
 
-def _with_article(kind: str) -> str:
-    return f"an {kind}" if kind[:1].lower() in "aeiou" else f"a {kind}"
+def _is_fit(kind: str | Kind, wanted: str | Kind) -> bool:
+    """Return whether values of a kind are values of another; of kinds that no tool has, the name decides."""
+    return str(kind) == str(wanted) or (isinstance(kind, Kind) and isinstance(wanted, Kind) and fits(kind, wanted))
+
+
+def _with_article(kind: str | Kind) -> str:
+    return f"an {kind}" if str(kind)[:1].lower() in "aeiou" else f"a {kind}"

@@ -262,7 +262,7 @@ def test_a_model_that_is_awaited_is_not_waited_for(name: str, streaming: bool) -
 def test_a_tool_does_not_hold_up_other_runs() -> None:
     both = threading.Barrier(2)
 
-    @tool("meet")
+    @tool("meet", pure=True)
     def meet(text: str) -> str:
         """Waits until the other run is there."""
         both.wait(10)

@@ -25,21 +25,21 @@ from tests.strategies import examples
 done: list[str] = []
 
 
-@tool("search", deterministic=False)
+@tool("search")
 def search(query: str) -> str:
     """Searches."""
     done.append("search")
     return f"found {query}"
 
 
-@tool("pay", deterministic=False)
+@tool("pay")
 def pay(amount: str) -> str:
     """Pays."""
     done.append("pay")
     return f"paid {amount}"
 
 
-@tool("ask_user", deterministic=False)
+@tool("ask_user")
 def ask_user(question: str) -> str:
     """Asks the user."""
     raise Pending(question)

@@ -33,28 +33,28 @@ from tests.strategies import examples
 done: list[str] = []
 
 
-@tool("search", deterministic=False)
+@tool("search")
 def search(query: str) -> str:
     """Searches."""
     done.append(f"search {query}")
     return f"found {query}"
 
 
-@tool
+@tool("add", pure=True)
 def add(a: int, b: int = 1) -> int:
     """Adds."""
     done.append(f"add {a} {b}")
     return a + b
 
 
-@tool("pay", deterministic=False)
+@tool("pay")
 def pay(amount: int) -> str:
     """Pays."""
     done.append(f"pay {amount}")
     return f"paid {amount}"
 
 
-@tool("ask_user", deterministic=False)
+@tool("ask_user")
 def ask_user(question: str) -> str:
     """Asks the user."""
     raise Pending(question)
@@ -276,7 +276,7 @@ def test_a_state_of_other_rules_or_a_damaged_one_is_refused() -> None:
 def test_a_run_in_another_thread_pauses() -> None:
     begun, go = threading.Event(), threading.Event()
 
-    @tool("wait", deterministic=False)
+    @tool("wait")
     def wait() -> str:
         """Waits."""
         begun.set()

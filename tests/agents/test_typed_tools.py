@@ -266,7 +266,7 @@ def test_an_asynchronous_tool_that_takes_too_long_is_cancelled(awaited: bool) ->
 def test_asynchronous_tools_of_one_round_run_at_the_same_time() -> None:
     both = asyncio.Barrier(2)
 
-    @tool("meet")
+    @tool("meet", pure=True)
     async def meet(name: str) -> str:
         await asyncio.wait_for(both.wait(), 20)
         return name

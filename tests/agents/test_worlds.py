@@ -23,7 +23,7 @@ from tests.agents.chats import CHATS, Scripted
 both = threading.Barrier(2)
 
 
-@tool("meet")
+@tool("meet", pure=True)
 def meet(text: str) -> str:
     """Waits until the other action is there."""
     both.wait(10)

@@ -22,19 +22,19 @@ import os, signal, time
 from formal_llm.errors import Pending
 from formal_llm.tools import Toolkit, tool
 
-@tool("pay", deterministic=False)
+@tool("pay")
 def pay(amount: int) -> str:
     """Pays."""
     with open("paid.txt", "a") as file:
         file.write(f"{amount}\\n")
     return f"paid {amount}"
 
-@tool("ask_user", deterministic=False)
+@tool("ask_user")
 def ask_user(question: str) -> str:
     """Asks the user."""
     raise Pending(question)
 
-@tool("interrupt", deterministic=False)
+@tool("interrupt")
 def interrupt(times: int = 1) -> str:
     """As if Ctrl-C was pressed."""
     for _ in range(times):

@@ -23,7 +23,7 @@ def laundry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_methods_side_by_side(laundry: Path) -> None:
     (laundry / "tasks.txt").write_text("Do the laundry\nWash and iron\n", encoding="utf-8")
-    (laundry / "plans.txt").write_text("# good ones\nwash dry fold\nwash, iron, fold\n", encoding="utf-8")
+    (laundry / "plans.txt").write_text("# good ones\nwash dry fold\nwash / iron / fold\n", encoding="utf-8")
     common = ("./laundry", "--tasks", "tasks.txt", "--references", "plans.txt", "--out", "b", "--prices", "1,2")
     code, printed, said = run(*common, "--llm", "test:random", "--repeats", "3")
     assert code == 0, said

@@ -93,20 +93,21 @@ def test_what_check_prints_can_be_verified(rules: str) -> None:
         assert run(rules, "-", stdin=plan).exit_code == 0, plan
 
 
-def test_lists_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -> None:
+def test_labels_with_commas_names_in_quotes_and_the_empty_plan(tmp_path: Path) -> None:
     (tmp_path / "g.agent").write_text(
         '(define g (:states (wash (:text "Wash, and dry")) (iron (:text "Iron")) ("fold it")) '
         "(:behavior (until (or wash iron) (or \"fold it\" empty))))", encoding="utf-8",
     )  # fmt: skip
     file = str(tmp_path / "g.agent")
-    for plan in ("wash, iron", "Wash, and dry, Iron", "Iron / Wash, and dry / iron.", 'wash "fold it"', "fold it"):
+    for plan in ("wash / iron", "Wash, and dry\nIron", 'wash "fold it"', "fold it"):
         assert run(file, "-", stdin=plan).exit_code == 0, plan
-    wrong = run(file, "-", stdin="wash, irn, iron")
-    assert wrong.exit_code == 2
-    assert "unknown step: irn" in wrong.stderr
+    for plan in ("wash / irn", "wash, iron"):
+        wrong = run(file, "-", stdin=plan)
+        assert wrong.exit_code == 2
+        assert "unknown step: " in wrong.stderr
     grammar = tmp_path / "g.cfg"
     grammar.write_text("S -> a S | ε\n", encoding="utf-8")
-    for plan in ("ε", "ε (the empty plan)", "", "a, a"):
+    for plan in ("ε", "ε (the empty plan)", "", "a a"):
         assert run(str(grammar), "-", stdin=plan).exit_code == 0, plan
 
 
@@ -117,7 +118,7 @@ def test_a_recipe_can_be_verified_and_one_without_a_step_is_not_valid() -> None:
     lines = made.stdout.splitlines(keepends=True)
     done = run("cooking", "-", stdin="".join(line for line in lines if "Marinate" not in line))
     assert done.exit_code == 1
-    assert "this is step 3 of the plan, and it is numbered 4" in done.stdout
+    assert "this step is number 3, and it is numbered 4" in done.stdout
     left = [line.split(": ", 1)[1] for line in lines if "Marinate" not in line]
     done = run("cooking", "-", stdin="".join(left))
     assert done.exit_code == 1

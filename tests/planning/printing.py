@@ -60,11 +60,32 @@ def plans(pda: PDA, order: Order, longest: int) -> Iterator[Plan]:
 
 
 def is_print_of(text: str, cfg: CFG, word: tuple[str, ...], order: Order, form: str) -> bool | None:
-    """Whether some derivation of a word prints this text; None where not all were looked at."""
+    """Whether some derivation of a word prints this text; None where not all were looked at.
+
+    Nested calls may also be written as a list of steps, with each terminal that no text speaks for; and their steps in
+    any order in which each result is made before it is used.
+    """
     found = derivations(cfg, word, 300)
-    if any(printed(plan_of(cfg, one, order), form) == text for one in found.found):
-        return True
+    for one in found.found:
+        steps = [str(step).split(": ", 1)[1] for step in plan_of(cfg, one, "forward").steps]
+        listed = [f"Step {at}: {step}" for at, step in enumerate(steps if order == "forward" else steps[::-1], 1)]
+        shown = printed(plan_of(cfg, one, order), form)
+        if text in (shown, "\n".join(listed)) or (shown and flow_of(text) and flow_of(text) == flow_of(shown)):
+            return True
     return False if found.complete else None
+
+
+def flow_of(text: str) -> str | None:
+    """What steps are applied to, whatever their order; None where they do not tell it of all but one step."""
+    made: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        row = line.split(": ", 1)[-1]
+        for found in re.findall(r"result of step (\d+)", row):
+            if found not in made:
+                return None
+            row = row.replace(f"the result of step {found}", f"({made.pop(found)})", 1)
+        made[str(number)] = row
+    return made.popitem()[1] if len(made) == 1 else None
 
 
 def some_run_prints(pda: PDA, text: str, order: Order, *, deepest: int = 12) -> bool | None:

@@ -15,7 +15,7 @@ from formal_llm.automata.languages.nearest_words import turn_edits
 from formal_llm.planning.checking.texts import verify_text
 from formal_llm.planning.checking.verify import Verifier, verify
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading.reader import read_plan_text
+from formal_llm.planning.reading import read_plan_text
 from tests.automata.languages.editing import apply_edits
 from tests.cli.inside import invoke
 
@@ -59,7 +59,8 @@ def test_ends_are_beginnings() -> None:
 def test_changes_in_lines() -> None:
     lines = ["saw on wood", *(f"saw on the result of step {n}" for n in (1, 2)), "glue on the result of step 3"]
     found = verify_text("\n".join(f"Use {line}" for line in lines), Verifier(DESK))
-    assert found.reason.startswith("line 1 (Use saw on wood): saw cannot stand at place 2 because of %limit 2 saw; ")
+    problem = "no plan has this step there after line 2, because of %limit 2 saw; "
+    assert found.reason.startswith(f"line 3 (Use saw on the result of step 2): {problem}")
     assert found.changes == ("take out saw",)
     cake = CFG.from_string("%order prefix\nCake -> bake Cake | ice Cake | dough\n%require 1 ice")
     found = verify_text("Use bake on dough", Verifier(cake))

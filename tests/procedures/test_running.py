@@ -372,7 +372,7 @@ def test_after_a_timeout_it_is_not_known_whether_an_action_was_done(
         await asyncio.sleep(5)
         return True
 
-    function = {"function": charge, "tool": tool(retries=3)(charge), "async": acharge}[kind]
+    function = {"function": charge, "tool": tool(retries=3, idempotent=True)(charge), "async": acharge}[kind]
     outcome = run_slowly("    idempotent\n" * idempotent, function, tmp_path / "run.log")
     done.set()
     again = run_slowly("    idempotent\n" * idempotent, function, tmp_path / "run.log")

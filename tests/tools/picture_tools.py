@@ -71,7 +71,7 @@ def toolkit(log: Log | None = None, **settings: Any) -> Toolkit:
                 log.note(name, *(value if isinstance(value, str) else value.tobytes() for value in values))
             return function(*values)
 
-        return Tool(name, inputs, output, logged, version="1", **settings)
+        return Tool(name, inputs, output, logged, version="1", pure=True, **settings)
 
     return Toolkit([make(name, *rest) for name, rest in functions().items()])
 

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from formal_llm import CFG
-from formal_llm.errors import Cancelled, ToolError
+from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import Executor, Tool, Toolkit, Value, tool
 from formal_llm.tools.calling import Caller, CallLimits, error_line
 from formal_llm.tools.kinds import IMAGE, TEXT, kind_for
@@ -43,7 +44,7 @@ def test_what_tools_do_wrong(function: Any, reason: str, words: str) -> None:
 def test_retries() -> None:
     tries: list[str] = []
 
-    @tool("upper")
+    @tool("upper", pure=True)
     def flaky(text: str) -> str:
         tries.append(text)
         if len(tries) < 3:
@@ -116,24 +117,35 @@ def test_a_call_has_its_own_time_and_tries() -> None:
             raise ConnectionError
         return text
 
-    patient = Tool("t", (TEXT,), TEXT, third, retries=2)
+    patient = Tool("t", (TEXT,), TEXT, third, retries=2, idempotent=True)
     value, number = caller(retries=0).call(patient, [Value(TEXT, "a")])
     assert (value.get(), number, len(tries)) == ("a", 3, 3)
     tries.clear()
-    hasty = Tool("t", (TEXT,), TEXT, third, retries=0)
+    hasty = Tool("t", (TEXT,), TEXT, third, retries=0, idempotent=True)
     with pytest.raises(ToolError, match="failed: ConnectionError") as caught:
         caller(retries=5).call(hasty, [Value(TEXT, "a")])
     assert isinstance(caught.value.cause, ConnectionError)
     assert len(tries) == 1
 
 
-def test_a_cancelled_call_is_not_begun() -> None:
-    cancel = threading.Event()
-    cancel.set()
-    called: list[str] = []
-    with pytest.raises(Cancelled):
-        caller().call(Tool("t", (TEXT,), TEXT, called.append), [Value(TEXT, "a")], cancel)
-    assert called == []
+def test_what_may_have_had_an_effect_is_not_called_again() -> None:
+    tries: list[int] = []
+
+    def pay(text: str) -> str:
+        tries.append(1)
+        raise ConnectionError
+
+    plain = Tool("t", (TEXT,), TEXT, pay)
+    with pytest.raises(ToolError):
+        caller(retries=5).call(plain, [Value(TEXT, "a")])
+    assert len(tries) == 1
+    with pytest.raises(ToolError):
+        caller(retries=5).call(replace(plain, idempotent=True), [Value(TEXT, "a")])
+    assert len(tries) == 7
+    with pytest.raises(ToolkitError, match=r"t: retries= needs pure=True or idempotent=True"):
+        replace(plain, retries=1)
+    with pytest.raises(ToolkitError, match=r"t: batch= needs pure=True"):
+        replace(plain, batch=list)
 
 
 def test_ctrl_c_ends_the_program_and_counts_as_a_failure_of_the_tool_elsewhere() -> None:
@@ -149,12 +161,14 @@ def test_ctrl_c_ends_the_program_and_counts_as_a_failure_of_the_tool_elsewhere()
 
 def test_many_calls_together_give_a_result_each() -> None:
     rows = [[Value(TEXT, text), Value(TEXT, "!")] for text in "abc"]
-    joined = Tool("t", (TEXT, TEXT), TEXT, str, batch=lambda firsts, seconds: list(map(str.__add__, firsts, seconds)))
-    assert [value.get() for value in caller().call_many(joined, rows)] == ["a!", "b!", "c!"]
+    joined = Tool(
+        "t", (TEXT, TEXT), TEXT, str, pure=True, batch=lambda firsts, seconds: list(map(str.__add__, firsts, seconds))
+    )
+    assert [value.get() for value in asyncio.run(caller().acall_many(joined, rows))] == ["a!", "b!", "c!"]
     for wrong in ("abc", ["a"], None):
-        short = Tool("t", (TEXT, TEXT), TEXT, str, batch=lambda firsts, seconds, wrong=wrong: wrong)
+        short = Tool("t", (TEXT, TEXT), TEXT, str, pure=True, batch=lambda firsts, seconds, wrong=wrong: wrong)
         with pytest.raises(ToolError, match="did not return a list of 3 results"):
-            caller().call_many(short, rows)
+            asyncio.run(caller().acall_many(short, rows))
 
 
 def test_an_exception_in_one_line() -> None:
@@ -174,7 +188,7 @@ def flaky(tries: list[int], fails: int) -> Tool:
             raise ConnectionError
         return text * times
 
-    return tool("t", retries=2)(third)
+    return tool("t", retries=2, idempotent=True)(third)
 
 
 @pytest.mark.parametrize("awaited", [False, True])

@@ -21,7 +21,7 @@ def test_equal_sub_plans_of_one_plan_run_once() -> None:
     assert executor.stats.executed == 3
     executor.run(plan_of(TEXTS, "turned", "upper", "doc"), {"doc": "abc"})
     assert (executor.stats.executed, executor.stats.from_memory) == (3, 2)
-    assert executor.stats.calls == 5
+    assert executor.stats.calls == 6
 
 
 def test_many_random_plans_give_what_the_nested_calls_give() -> None:

@@ -15,7 +15,7 @@ from formal_llm.tools import Executor, Tool, Toolkit, Value, tool
 from formal_llm.tools.isolated import isolated
 from formal_llm.tools.kinds import kind_for
 from tests.tools.picture_tools import plan_of
-from tests.tools.typed_tools import Person, add, birthday, total, wait
+from tests.tools.typed_tools import Person, add, birthday, total
 
 NUMBERS = CFG.from_string("""
     %order prefix
@@ -26,13 +26,13 @@ NUMBERS = CFG.from_string("""
 """)
 
 
-@tool("count")
+@tool("count", pure=True)
 async def count_letters(text: str, factor: int = 1) -> int:
     await asyncio.sleep(0)
     return len(text) * factor
 
 
-@tool("name")
+@tool("name", pure=True)
 def name_of(person: Person) -> str:
     return person.name
 
@@ -99,7 +99,7 @@ def test_results_are_cached_under_what_they_depend_on(tmp_path: Path) -> None:
 
     assert [run(), run()] == [(3, 3), (3, 0)]
 
-    @tool("count")
+    @tool("count", pure=True)
     async def with_another_default(text: str, factor: int = 2) -> int:
         await asyncio.sleep(0)
         return len(text) * factor
@@ -124,13 +124,13 @@ def test_the_grammar_of_typed_tools() -> None:
 
 
 def test_typed_tools_in_processes_of_their_own() -> None:
-    apart = isolated("tests.tools.typed_tools:birthday")
-    assert apart(ADA).age == 37
+    asyncio.run(call_typed_tools_in_processes())
+
+
+async def call_typed_tools_in_processes() -> None:
+    assert (await isolated("tests.tools.typed_tools:birthday")(ADA)).age == 37
     later = isolated("tests.tools.typed_tools:wait")
-    assert later(seconds=0.01) == "waited 0.01" and later() == "waited 0.0"
-    assert wait.is_async and not later.is_async
-    for one in (apart, later):
-        one.function.close()  # type: ignore[attr-defined]
+    assert await later(seconds=0.01) == "waited 0.01" and await later() == "waited 0.0"
 
 
 def test_a_batch_may_be_awaited() -> None:
@@ -138,6 +138,6 @@ def test_a_batch_may_be_awaited() -> None:
         await asyncio.sleep(0)
         return [len(text) for text in texts]
 
-    counts = tool("count", batch=count_all)(count_letters.function)  # type: ignore[call-overload]
+    counts = tool("count", pure=True, batch=count_all)(count_letters.function)  # type: ignore[call-overload]
     plan = plan_of(NUMBERS, "add", "count", "text", "count", "text")
     assert Toolkit([counts, add]).run(plan, {"text": ("a", "four")}).output == 5

@@ -23,7 +23,7 @@ from formal_llm.agents.tool_calls import call_tool, parse_arguments, read_argume
 from formal_llm.errors import ToolError, ToolkitError
 from formal_llm.tools import IMAGE, TEXT, Executor, Toolkit
 from formal_llm.tools.calling import Caller, CallLimits
-from formal_llm.tools.images import read_image, write_png
+from formal_llm.tools.images import write_png
 from formal_llm.tools.mcp import mcp_tools
 from tests.servers import BUFFERS, HostileServer
 from tests.tools.picture_tools import picture
@@ -76,7 +76,7 @@ def test_the_tools_of_a_server() -> None:
         (shout,) = [tool for tool in tools if tool.name == "shout"]
         assert shout.description == "Capital letters."
         assert shout.parameters == ("text",)
-        assert not shout.deterministic
+        assert not shout.pure
         kit = Toolkit(tools)
         walk = Planner(CFG_TEXTS, "test:script=2,1,3,3").start("t")
         plan = Planner(CFG_TEXTS, "test:script=2,1,3,3").drive(walk)
@@ -125,29 +125,6 @@ def test_what_a_model_writes_for_a_tool_of_a_server() -> None:
 def test_errors_in_the_block_come_out_as_they_are() -> None:
     with pytest.raises(ZeroDivisionError), mcp_tools(server()):
         _ = 1 / 0
-
-
-def test_images_go_in_where_the_schema_says_so() -> None:
-    """A server of the lower level, whose tool declares a base64 image."""
-    from formal_llm.tools.mcp import _make_tool
-
-    schema = {
-        "type": "object",
-        "properties": {"picture": {"type": "string", "contentMediaType": "image/png"}, "note": {"type": "string"}},
-        "required": ["picture"],
-    }
-    sent: list[dict[str, Any]] = []
-    made = _make_tool(
-        Declared(name="size", input_schema=schema),
-        "size",
-        TEXT,
-        lambda arguments, _: sent.append(arguments) or "ok",
-        True,
-    )
-    assert made is not None
-    assert made.inputs == (IMAGE,)
-    assert made(picture()) == "ok"
-    assert read_image(base64.b64decode(sent[0]["picture"])).tobytes() == picture().tobytes()
 
 
 def test_a_server_in_another_process() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from formal_llm import CFG
+from formal_llm import CFG, Planner
 from formal_llm.errors import ToolError
-from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit
+from formal_llm.tools import TEXT, Executor, Kind, Result, Tool, Toolkit, tool
 from formal_llm.tools.report import html_report, save_report
 from tests.tools.picture_tools import PACK, picture, plan_of, toolkit
 
@@ -93,7 +93,7 @@ def test_failed_shared_and_dropped_values_are_told() -> None:
 
     odd = Kind("odd", str, str.encode, bytes.decode, show=broken_show)
     cfg = CFG.from_string("%order prefix\nT -> odd doc | upper T")
-    kit = Toolkit([Tool("odd", (TEXT,), odd, str), Tool("upper", (odd,), TEXT, str.upper)])
+    kit = Toolkit([Tool("odd", (TEXT,), odd, str, pure=True), Tool("upper", (odd,), TEXT, str.upper)])
     executor = Executor(kit)
     plan = plan_of(cfg, "upper", "odd", "doc")
     page = html_report(executor.run(plan, {"doc": "a"}))
@@ -142,3 +142,18 @@ def test_a_plan_that_nobody_could_look_at_has_no_picture() -> None:
     for tools, shown in ((59, True), (60, False)):
         page = html_report(Executor(kit).run(plan_of(cfg, *["more"] * tools, "doc"), {"doc": "a"}))
         assert ('class="plan"' in page) == shown
+
+
+def test_a_sequence_shows_the_value_of_its_last_step_first() -> None:
+    @tool
+    def find(host: str) -> str:
+        return f"found {host}"
+
+    @tool
+    def block(find: str) -> str:
+        return f"blocked what was {find}"
+
+    plan = Planner(CFG.from_string("P -> find block"), "test:first").plan("Block it")
+    page = html_report(Toolkit([find, block]).run(plan, {"host": "web-7"}))
+    harmless(page)
+    assert page.index("blocked what was found web-7") < page.index("Step 1: Use find") < page.index("Step 2: Use block")

@@ -19,7 +19,7 @@ def test_a_chain_and_its_record() -> None:
     assert result.error is None
     assert [(s.position, s.name, s.state, s.value and s.value.get(), s.inputs) for s in result.steps] == [
         (0, "join", "executed", "ABC|CBA", (1, 3)),
-        (1, "upper", "executed", "ABC", (2,)),
+        (1, "upper", "cached", "ABC", (2,)),
         (2, "doc", "given", "abc", ()),
         (3, "turned", "executed", "CBA", (4,)),
         (4, "upper", "executed", "ABC", (5,)),
@@ -45,7 +45,7 @@ def test_a_failure_says_where_and_keeps_what_was_computed() -> None:
     assert isinstance(error.cause, RuntimeError)
     assert str(error) == f"turned (step {error.step.number}) failed: RuntimeError: no mirror for ABC"
     states = {step.position: step.state for step in error.result.steps}
-    assert states == {0: "not run", 1: "executed", 2: "given", 3: "failed", 4: "executed", 5: "given"}
+    assert states == {0: "not run", 1: "not run", 2: "given", 3: "failed", 4: "executed", 5: "given"}
     assert error.result.steps[4].value.get() == "ABC"
     assert error.result.value is None
 

@@ -60,7 +60,6 @@ SPHINX = cleandoc("""Do something.
         ),
         (NUMPY, {"a": "the first, on two lines.", "b": "both", "c": "both", "d": "all others"}),
         (SPHINX, {"a": "the first, on two lines.", "b": "the second", "c": "the third"}),
-        ("Args:\n    a: one", {"a": "one"}),
         ("Arguments are a: one", {}),
         ("Do.\n\nArgs:\nnot indented: no", {}),
         ("Do.\n\nArgs:", {}),

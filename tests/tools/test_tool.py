@@ -35,7 +35,7 @@ def test_a_bare_decorator() -> None:
 
 
 def test_a_decorator_with_settings() -> None:
-    @tool("visual_question_answering", description="Answers.", cost=3, version="2", timeout=5, retries=1)
+    @tool("visual_question_answering", description="Answers.", cost=3, version="2", timeout=5, retries=1, pure=True)
     def answer(image: PIL.Image.Image, question: str, beams: int = 4, *, device: str = "cpu") -> str:
         return question
 

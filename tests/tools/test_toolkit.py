@@ -10,7 +10,7 @@ import pytest
 from formal_llm import CFG, PDA, Flowchart, Limits, Planner
 from formal_llm.errors import ResourceNotFound, ToolkitError
 from formal_llm.packs.openagi.toolkits import TOOLKITS
-from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit
+from formal_llm.tools import IMAGE, TEXT, Tool, Toolkit, tool
 from formal_llm.tools.toolkit import OWN_TOOLKITS, applied_terminals, toolkit_named
 from tests.tools.picture_tools import KINDS, PACK, toolkit
 
@@ -35,12 +35,12 @@ def test_terminals_without_tool() -> None:
     less = ALL.without("denoising", "captioning")
     with pytest.raises(ToolkitError) as caught:
         less.check(PACK.cfg, KINDS)
-    assert caught.value.problems == ("no tool for the terminal denoising", "no tool for the terminal captioning")
+    assert caught.value.problems == ("no tool for the step denoising", "no tool for the step captioning")
     less.check(PACK.cfg, KINDS, missing=True)
     less.check(PACK.cfg, KINDS, missing=["denoising", "captioning"])
     with pytest.raises(ToolkitError, match="captioning"):
         less.check(PACK.cfg, KINDS, missing=["denoising"])
-    with pytest.raises(ToolkitError, match="no tool for the terminal input_text"):
+    with pytest.raises(ToolkitError, match="no tool for the step input_text"):
         ALL.check(PACK.cfg, KINDS, inputs=["input_image"])
     typo = Toolkit([*ALL.without("denoising"), fake("denoisin", (IMAGE,), IMAGE)])
     with pytest.raises(ToolkitError, match="did you mean denoisin"):
@@ -98,7 +98,7 @@ def test_tools_without_inputs_and_classes_of_classes() -> None:
 
 def test_a_toolkit_runs_plans_with_the_usual_settings() -> None:
     cfg = CFG.from_string("%order prefix\nT -> upper doc")
-    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper)])
+    kit = Toolkit([Tool("upper", (TEXT,), TEXT, str.upper, pure=True)])
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).output == "A"
     assert kit.run(Planner(cfg).plan("t"), {"doc": "a"}).steps[0].state == "cached"
     for again in (pickle.loads(pickle.dumps(kit)), copy.deepcopy(kit), kit.without()):
@@ -140,3 +140,18 @@ def test_own_toolkits_are_found_by_name() -> None:
 
 def test_no_plugin_may_have_the_name_of_a_toolkit_of_ours() -> None:
     assert set(TOOLKITS) <= set(OWN_TOOLKITS)
+
+
+def test_kinds_that_fit_are_no_problem() -> None:
+    @tool
+    def half(number: float | None) -> float:
+        return (number or 0) / 2
+
+    @tool
+    def count(text: str) -> int:
+        return len(text)
+
+    cfg = CFG.from_string("%order prefix\nN -> half C\nC -> count doc")
+    Toolkit([half, count]).check(cfg, {"N": "float", "C": "int", "doc": "text"})
+    with pytest.raises(ToolkitError, match="gives a float, N is a text"):
+        Toolkit([half, count]).check(cfg, {"N": "text"})

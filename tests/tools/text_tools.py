@@ -13,18 +13,18 @@ TEXTS = CFG.from_string("""
 """)
 
 
-@tool
+@tool(pure=True)
 def upper(text: str) -> str:
     """Capital letters."""
     return text.upper()
 
 
-@tool
+@tool(pure=True)
 def turned(text: str) -> str:
     return text[::-1]
 
 
-@tool(cost=2.5)
+@tool(cost=2.5, pure=True)
 def join(first: str, second: str) -> str:
     return f"{first}|{second}"
 

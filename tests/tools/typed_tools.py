@@ -79,7 +79,7 @@ def now() -> str:
     return "noon"
 
 
-@tool
+@tool(pure=True)
 def add(a: int, b: int) -> int:
     """Add two numbers.
 
@@ -119,7 +119,7 @@ def search(query: str, limit: int = 3, *, exact: bool = False) -> str:
     return f"{query} {limit} {exact}"
 
 
-@tool
+@tool(pure=True)
 def total(numbers: list[int]) -> int:
     """Add numbers."""
     return sum(numbers)
@@ -149,7 +149,7 @@ def price(order: Order) -> float:
     return sum(item.price * item.count for item in order.items) + (5 if order.due else 0) + len(order.notes)
 
 
-@tool
+@tool(pure=True)
 def birthday(person: Person) -> Person:
     """Make a person a year older."""
     return person.model_copy(update={"age": person.age + 1})

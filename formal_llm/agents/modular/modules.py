@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -55,7 +55,7 @@ def ask(user: User) -> Module:
         user: who answers: :func:`terminal_user`, :func:`scripted_user`, or any function.
     """
 
-    @tool("ask", description="Ask the user for what only the user can know.", deterministic=False)
+    @tool("ask", description="Ask the user for what only the user can know.")
     def ask_user(question: str) -> str:
         return user(question)
 
@@ -126,7 +126,6 @@ def function_call(
     memory: int | None = None,
     timeout: float | None = 30.0,
     summarised: bool = False,
-    environment: Iterable[str] = (),
 ) -> Module:
     """Calls a Python function of yours, in a process of its own (see :func:`formal_llm.tools.isolated`).
 
@@ -135,13 +134,11 @@ def function_call(
         memory: how many bytes the process may use; None for no bound.
         timeout: seconds for one call; then the process is killed.
         summarised: whether long results are summarised.
-        environment: environment variables that the process gets besides the usual ones.
 
     Raises:
         ToolkitError: there is no such function, or a type hint of it is missing.
     """
-    made = isolated(where, memory=memory, timeout=timeout, environment=tuple(environment))
-    return Module(made, summarised=summarised)
+    return Module(isolated(where, memory=memory, timeout=timeout), summarised=summarised)
 
 
 def respond() -> Module:

@@ -11,7 +11,7 @@ from formal_llm.tools.tool import Tool, source_version, tool
 from formal_llm.tools.toolkit import Toolkit
 
 
-@tool("calculate")
+@tool("calculate", pure=True)
 def calculate(expression: str) -> str:
     """Calculate an expression such as 50% of 80, 10^2 or sqrt(2) * 3."""
     return _calculate(expression).text
@@ -25,7 +25,7 @@ def corpus_tools(session: CorpusSession) -> list[Tool]:
     """
     fingerprint = session.corpus.fingerprint
     return [
-        tool(name, deterministic=False, version=f"{source_version(function)} {fingerprint}")(function)
+        tool(name, version=f"{source_version(function)} {fingerprint}")(function)
         for name, function in (("search", session.search), ("lookup", session.lookup))
     ]
 

@@ -119,4 +119,8 @@ def _automaton_of_rule(table: Timetable, rule: Clock | Window | Gap, taking: Map
         dfa = determinize(turned, moments, [first], taking, check_size)
         moves = [Transition(at, name, None, to) for at, row in enumerate(dfa.table) for name, to in row.items()]
         start, accepting = 0, dfa.accepting
-    return PDA(moves, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False)
+    windows, gaps = (rule,) if isinstance(rule, Window) else (), (rule,) if isinstance(rule, Gap) else ()
+    return PDA(
+        moves, start=start, accepting=accepting, name=str(rule), alphabet=taking, check=False,
+        times=Timetable(table.clock, windows, gaps),
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from formal_llm.automata.models.frozen import FrozenDict, PickledByFields, Writt
 from formal_llm.automata.models.limits import Bound, Limits
 from formal_llm.automata.models.symbols import ORDERS, Order, Symbol, selection_members, turn_word
 from formal_llm.automata.models.tabulation import SubsetConstruction, Tabulation
+from formal_llm.automata.models.timetable import Timetable
 from formal_llm.automata.models.transition import Transition, find_problem, states_of, transition_of
 from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
@@ -54,6 +55,7 @@ class PDA(PickledByFields, Written, Drawable):
         order: ``"forward"`` if a word is the order in which its steps are carried out, ``"prefix"`` if it is read from
             last to first; that of a grammar is the grammar's (:attr:`CFG.order`).
         alphabet: terminals that it knows, besides those that its transitions read.
+        times: the timetable that it keeps, for whoever carries its words out; its limits may have another.
         check: whether to raise for what contradicts itself; automata that are made by a construction are not checked.
 
     Raises:
@@ -73,6 +75,7 @@ class PDA(PickledByFields, Written, Drawable):
     limits: Limits = field(default_factory=Limits)
     alphabet: tuple[str, ...] = ()
     order: Order = "forward"
+    times: Timetable = field(default_factory=Timetable)
 
     def __init__(
         self,
@@ -89,6 +92,7 @@ class PDA(PickledByFields, Written, Drawable):
         limits: Limits | None = None,
         alphabet: Iterable[str] = (),
         order: Order = "forward",
+        times: Timetable | None = None,
         check: bool = True,
     ) -> None:
         made = tuple(dict.fromkeys(t if isinstance(t, Transition) else transition_of(t) for t in transitions))
@@ -96,6 +100,7 @@ class PDA(PickledByFields, Written, Drawable):
             transitions=made, start_state=start, accepting_states=frozenset(accepting), start_stack=tuple(stack),
             symbols=FrozenDict(symbols or {}), classes=frozenset(classes), cfg=cfg, name=name, factors=tuple(factors),
             limits=limits or Limits(), alphabet=tuple(alphabet), order=order,
+            times=times or Timetable(),
         )  # fmt: skip
         if order not in ORDERS:
             raise AutomatonError(f"the order is 'forward' or 'prefix', not {order!r}")

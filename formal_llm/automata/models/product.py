@@ -52,7 +52,7 @@ def product(pda: PDA, finite: PDA) -> PDA:
     return PDA(
         transitions, start=pairs[0], accepting=accepting, stack=pda.start_stack, symbols=symbols, classes=pda.classes,
         cfg=pda.cfg, order=pda.order, factors=factors, limits=pda.limits & finite.limits, alphabet=alphabet,
-        check=False,
+        times=pda.times & finite.times, check=False,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def classical() -> Toolkit:
     honestly without weights is missing: image classification, captioning, visual question answering, text to image and
     translation. A planner avoids these tasks.
     """
-    tools = [tool(name, description=DESCRIPTIONS[name])(function) for name, function in CLASSICAL.items()]
+    tools = [tool(name, description=DESCRIPTIONS[name], pure=True)(function) for name, function in CLASSICAL.items()]
     return Toolkit(tools)
 
 

@@ -345,7 +345,7 @@ class ToolSession:
             with_costs: whether to include ``CostEnquiry``, which the published planners have and the agents lack.
         """
         # The next note contains the last search, so executors must not share, cache or reorder calls.
-        tools = [tool(name, deterministic=False)(function) for name, function in self._list_functions().items()]
+        tools = [tool(name)(function) for name, function in self._list_functions().items()]
         if with_costs:
             tools.append(tool("CostEnquiry")(self.cost_enquiry))
         return Toolkit(cast("list[Tool]", tools))

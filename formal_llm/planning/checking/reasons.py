@@ -17,7 +17,7 @@ from formal_llm.automata.languages.prefixes import ConfigurationSets
 from formal_llm.automata.models.product import constrained
 from formal_llm.errors import AutomatonError
 from formal_llm.planning.checking.verify import Verifier
-from formal_llm.planning.reading.reader import find_names
+from formal_llm.planning.reading import find_names
 from formal_llm.planning.walks.choices import Choice, ChoiceFork, ChoiceTable
 from formal_llm.planning.walks.walk import Walk
 

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 
 from formal_llm.automata import PDA, Limits, Lookahead, SumLimit, Symbol, Transition, Word
 from formal_llm.automata.languages.nearest_words import Edit, EditWeights, find_edits, nearest, turn_edits
+from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.symbols import turn_word
 from formal_llm.planning.checking.verify import Verification, Verifier
 from formal_llm.planning.plans.certificates import find_run
 from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.printed import StepLine, StepTexts, fold_text, write_step
 from formal_llm.planning.plans.steps import Order
 from formal_llm.planning.plans.vocabulary import write_word
-from formal_llm.planning.reading.candidates import CandidateWords, write_step
-from formal_llm.planning.reading.phrases import MovePhrases
-from formal_llm.planning.reading.prose import ReadingProblem, StepLine, fold_text
-from formal_llm.planning.reading.reader import Reading, read_plan
+from formal_llm.planning.reading import CandidateWords, Reading, ReadingProblem, apply_rules, read_plan
 
 #: What a step costs that is put in, taken out, replaced.
 KEEPING = EditWeights(insert=1, delete=2, substitute=2)
@@ -35,18 +34,20 @@ class PlanRemedy:
         steps: its steps as they are printed, from first to last.
         changes: what to do with the lines that there are, in sentences, from first to last.
         distance: what that costs.
+        word: its word.
     """
 
     steps: tuple[str, ...]
     changes: tuple[str, ...]
     distance: int | float
+    word: Word
 
 
 def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_states: int) -> PlanRemedy | None:
-    """The nearest valid plan of an automaton that comes from no grammar; None where none is found.
+    """The nearest valid plan of an automaton; None where none is found.
 
     Args:
-        rules: the automaton with its constraints and limits.
+        rules: the automaton with its constraints and limits; of a grammar one whose moves print steps.
         lines: the steps, from first to last.
         order: which way a run is read.
         max_states: the budget of states.
@@ -67,7 +68,8 @@ def find_remedy(rules: PDA, lines: Sequence[StepLine], order: Order, *, max_stat
         _describe_edit(edit, lines, printed_steps.get(edit.new or "", ""))
         for edit in turn_edits(found.edits, len(lines), order)
     ]
-    return PlanRemedy(tuple(texts), tuple(changes), found.distance)
+    read = (steps.original[move].read for move in run)
+    return PlanRemedy(tuple(texts), tuple(changes), found.distance, tuple(name for name in read if name is not None))
 
 
 def _make_line_terminal(at: int) -> str:
@@ -80,12 +82,14 @@ class _StepAutomaton:
     Attributes:
         limited: the automaton, with the limits counted on steps; None where they count what is no step.
         printed: what each of its moves that read something prints.
+        original: the move of the rules that each of its moves was made of.
     """
 
     def __init__(self, rules: PDA, lines: Sequence[StepLine]) -> None:
-        moves = MovePhrases(rules)
-        matches = [moves.find_transitions(line.text) for line in lines]
+        moves = StepTexts(rules)
+        matches = [moves.find_moves(line.text) for line in lines]
         self.printed: dict[Transition, str] = {}
+        self.original: dict[Transition, Transition] = {}
         numbers: dict[str, dict[str, int]] = {}
         made: list[Transition] = []
         fits = True
@@ -95,11 +99,13 @@ class _StepAutomaton:
             names = [_make_line_terminal(at) for at, match in enumerate(matches) if move in match]
             if text is None:
                 made.append(replace(move, read=None, decision=False))
+                self.original[made[-1]] = move
                 fits = fits and not any(weights.values())
             else:
                 names.append(f"{move.read or ''}\0{text}")
             for name in names:
                 made.append(replace(move, read=name))
+                self.original[made[-1]] = move
                 self.printed[made[-1]] = text or ""
                 fits = fits and numbers.setdefault(name, weights) == weights
         sums = tuple(SumLimit(f"q{at}", bound.most, bound.least or None) for at, bound in enumerate(rules.bounds))
@@ -151,14 +157,12 @@ class TextVerification(Verification):
 
     Attributes:
         line: the line of the text where it goes wrong, from 1; None where it is valid, or it is no matter of a line.
-        skipped: what was left out of the text as no step, with its lines.
         also: a word that the text may be read as, too, and that is not valid; None where none is known.
         steps: the nearest valid plan, as it is printed.
         changes: what to change in the text to get there, in sentences.
     """
 
     line: int | None = None
-    skipped: tuple[str, ...] = ()
     also: Word | None = None
     steps: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
@@ -170,13 +174,12 @@ class TextVerification(Verification):
         return "\n".join([*rows, "to get there:", *(f"  {change}" for change in self.changes)])
 
 
-def verify_text(text: str, verifier: Verifier, *, strict: bool = False, repair: bool = True) -> TextVerification:
+def verify_text(text: str, verifier: Verifier, *, repair: bool = True) -> TextVerification:
     """Whether the plan that anybody wrote is valid, where it goes wrong if not, and a nearest valid one.
 
     Args:
-        text: the plan; for the forms see :func:`~formal_llm.planning.reading.reader.read_plan`.
+        text: the plan; for the forms see :func:`~formal_llm.planning.reading.read_plan`.
         verifier: of the rules.
-        strict: whether only what is printed is understood.
         repair: whether to look for a nearest valid plan.
 
     Raises:
@@ -185,54 +188,42 @@ def verify_text(text: str, verifier: Verifier, *, strict: bool = False, repair: 
     """
     rules = verifier.lookahead.pda
     assert rules is not None  # a verifier is of a pushdown automaton
-    reading = read_plan(text, rules, strict=strict)
-    skipped = tuple(map(str, reading.skipped))
+    reading = read_plan(text, rules)
     word = reading.within(rules, max_states=verifier.lookahead.max_states)
     if word is None:
-        found = _InvalidText(reading, verifier, rules).build_verification(repair)
-        return replace(found, skipped=skipped)
+        return _InvalidText(reading, verifier, rules).build_verification(repair)
     other = reading.within()
     also = other if other is not None and not rules.accepts(other) else None
     reason = "it follows all the rules"
     if also is not None:
         shown = ", ".join(map(verifier.label, turn_word(also, rules.order)))
         reason += f"; but it may also be read as {shown}, and that is not valid"
-    return TextVerification(
-        word, True, reason, may_stop=True, nearest=word, distance=0, order=rules.order, skipped=skipped, also=also
-    )
+    return TextVerification(word, True, reason, may_stop=True, nearest=word, distance=0, order=rules.order, also=also)
 
 
 class _InvalidText:
     """The verification of a text that stands for no valid word."""
 
     def __init__(self, reading: Reading, verifier: Verifier, rules: PDA) -> None:
-        self._reading, self._verifier, self._rules, self._order = reading, verifier, rules, rules.order
+        self._reading, self._verifier, self._rules = reading, verifier, rules
         self._max_states = verifier.lookahead.max_states
+        #: Its lines as moves that print them; those of a grammar without texts are terminals.
+        self._moved = reading.steps if reading.steps is not None and reading.steps.pda.cfg is None else None
 
     def build_verification(self, repair: bool) -> TextVerification:
         reading = self._reading
         word = reading.within()
         known = word if word is not None else reading.guess
-        # Lines are repaired as lines, and what is no word of anything has no nearest one.
-        by_words = repair and reading.moved is None
-        base = self._verifier.verify(known, repair=by_words and not reading.lines) if known is not None else _UNKNOWN
+        base = self._verifier.verify(known, repair=repair and not reading.lines) if known is not None else _UNKNOWN
         found = TextVerification(**{name: getattr(base, name) for name in Verification.__dataclass_fields__})
-        if by_words and reading.lines and known is not None:
-            near = nearest(self._verifier.lookahead, known, KEEPING, max_states=self._max_states)
-            found = replace(
-                found, nearest=near.word, edits=near.edits, distance=near.distance if near.decided else None,
-                nearest_decided=near.decided,
-            )  # fmt: skip
-        if found.valid:  # its terminals, one after the other, are a plan; but not its further contents
-            found = replace(found, valid=False, may_stop=False, nearest=None, distance=None, nearest_decided=False)
-        if reading.moved is not None:
-            wrong = reading.moved.explain_failure(self._is_possible)
+        if self._moved is not None:
+            wrong = self._moved.explain_failure(self._is_possible)
             found = self._add_reason(replace(found, position=None, allowed=()), wrong, found)
         elif reading.wrong is not None:
             found = self._add_reason(found, reading.wrong, None)
         elif word is not None and reading.lines:
             found = self._locate_in_lines(found, word)
-        return self._add_repair(found) if repair else found
+        return self._add_repair(found, known) if repair and reading.lines else found
 
     def _is_possible(self, candidates: CandidateWords) -> bool:
         return candidates.find_word(self._rules, self._max_states) is not None
@@ -262,31 +253,47 @@ class _InvalidText:
         line = self._reading.lines[at]
         return replace(found, line=line.place, reason=f"line {line.place} ({line.text}): {found.reason}")
 
-    def _add_repair(self, found: TextVerification) -> TextVerification:
-        reading = self._reading
-        if reading.moved is not None:
-            made = find_remedy(self._rules, reading.lines, self._order, max_states=self._max_states)
-            word = None if made is None else self._read_back(made)
-            if made is None or word is None:
-                return replace(found, nearest=None, edits=(), distance=None, nearest_decided=False)
+    def _add_repair(self, found: TextVerification, known: Word | None) -> TextVerification:
+        lines = self._reading.lines
+        if (made := self._find_remedy()) is not None:
             steps = tuple(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
+            changes = made.changes
+            if self._of_grammar:  # what is chosen for a text is in the plan alone
+                steps = tuple(map(str, Overlay(made.word, self._rules).steps))
+                changes = describe_line_changes(lines, steps)
             return replace(
-                found, nearest=word, edits=(), distance=made.distance, nearest_decided=True, steps=steps,
-                changes=made.changes,
-            )  # fmt: skip
-        if found.nearest is None or not found.edits or not reading.lines:
+                found, nearest=made.word, distance=made.distance, nearest_decided=True, steps=steps, changes=changes
+            )
+        if known is None:
+            return replace(found, nearest_decided=False)
+        near = nearest(self._verifier.lookahead, known, KEEPING, max_states=self._max_states)
+        found = replace(
+            found, nearest=near.word, edits=near.edits, distance=near.distance if near.decided else None,
+            nearest_decided=near.decided,
+        )  # fmt: skip
+        if near.word is None or not near.edits:
             return found
-        printed = Overlay(found.nearest, self._rules).steps
-        steps = tuple(map(str, printed)) or (write_word(found.nearest, self._order),)
+        order = self._rules.order
+        printed = Overlay(near.word, self._rules).steps
+        steps = tuple(map(str, printed)) or (write_word(near.word, order),)
         if not any(step.inputs and not step.has_own_text for step in printed):
-            return replace(found, steps=steps, changes=describe_line_changes(reading.lines, steps))
-        edits, turned = turn_edits(found.edits, len(found.word), self._order), turn_word(found.word, self._order)
-        changes = tuple(describe_word_edit(edit, turned, self._rules) for edit in edits)
-        return replace(found, steps=steps, changes=changes)
+            return replace(found, steps=steps, changes=describe_line_changes(lines, steps))
+        edits, turned = turn_edits(near.edits, len(known), order), turn_word(known, order)
+        return replace(
+            found, steps=steps, changes=tuple(describe_word_edit(edit, turned, self._rules) for edit in edits)
+        )
 
-    def _read_back(self, made: PlanRemedy) -> Word | None:
-        text = "\n".join(f"Step {number}: {step}" for number, step in enumerate(made.steps, 1))
-        return read_plan(text, self._rules, strict=True).within(self._rules)
+    @property
+    def _of_grammar(self) -> bool:
+        return base_with_clock(self._rules).cfg is not None
+
+    def _find_remedy(self) -> PlanRemedy | None:
+        """The nearest plan by lines; None where there is none, or steps say what they are applied to, by numbers."""
+        lines = self._reading.lines
+        if self._moved is None or (self._of_grammar and any("result of step" in line.text for line in lines)):
+            return None
+        rules = apply_rules(self._moved.pda, self._rules) if self._of_grammar else self._rules
+        return find_remedy(rules, lines, self._rules.order, max_states=self._max_states)
 
 
 _UNKNOWN = Verification((), False, "", decided=False, nearest_decided=False)

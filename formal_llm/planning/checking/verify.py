@@ -1,7 +1,7 @@
 """Is this plan valid, and if not: where does it go wrong, what was possible there, what is the nearest valid plan?
 
-This is for plans that somebody else made, a person or a model that plans in free text. A :class:`Verifier` keeps what
-it learns about an automaton, so that it serves many plans; :func:`verify` is its one-shot form.
+This is for plans that somebody else made, a person or a model. A :class:`Verifier` keeps what it learns about an
+automaton, so that it serves many plans; :func:`verify` is its one-shot form.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Verifier:
             repair: whether to look for a nearest valid word, which is most of the work.
 
         Raises:
-            TypeError: a text; :func:`~formal_llm.planning.reading.reader.read_plan_text` reads one.
+            TypeError: a text; :func:`~formal_llm.planning.reading.read_plan_text` reads one.
         """
         if isinstance(plan, str):
             raise TypeError("a word is a sequence of terminal names; read_plan_text reads a plan from a text")
@@ -271,7 +271,7 @@ def verify(
 
     Raises:
         AutomatonError: the automaton is no pushdown automaton, or a limit names a terminal that there is not.
-        TypeError: the plan is a text; :func:`~formal_llm.planning.reading.reader.read_plan_text` reads one.
+        TypeError: the plan is a text; :func:`~formal_llm.planning.reading.read_plan_text` reads one.
     """
     return Verifier(source, limits, weights=weights, max_states=max_states).verify(plan)
 

@@ -31,7 +31,11 @@ class Runner(Protocol[R_co]):
         """Limits of 0 for the terminals that it cannot do, where only the inputs ``given`` are there."""
 
     def run(self, plan: Plan, inputs: Mapping[str, object]) -> R_co:
-        """Carry a plan out; raises :class:`ToolError` with the ``position`` of the tool that failed."""
+        """Carry a plan out; raises :class:`ToolError` with the ``position`` of the tool that failed.
+
+        Where the error has a ``result``, the next plan is run with ``after=result``, so that steps with which it begins
+        as the last one did need not be carried out again.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +128,12 @@ class TaskSolver(Generic[R]):
         except NoValidPlan as nothing:
             raise NoPlanWorked(self.failures) from nothing
 
+    def run_plan(self, plan: Plan) -> R:
+        """Carry a plan out, after what was done of the last one."""
+        done = self.failures[-1].result if self.failures else None
+        after = {} if done is None else {"after": done}
+        return self.runner.run(plan, self.inputs, **after)
+
     def make_solution(self, result: R) -> Solution[R]:
         """The solution, when the walk's plan has been carried out."""
         plan = self.walk.plan
@@ -135,7 +145,7 @@ def solve_task(solving: TaskSolver[R]) -> Solution[R]:
     while True:
         try:
             plan = solving.driver.drive(solving.walk)
-            result = solving.runner.run(plan, solving.inputs)
+            result = solving.run_plan(plan)
         except (ToolError, NoValidPlan) as error:
             solving.handle_failure(error)
         else:
@@ -149,7 +159,7 @@ async def asolve_task(solving: TaskSolver[R]) -> Solution[R]:
     while True:
         try:
             plan = await solving.driver.adrive(solving.walk)
-            result = await asyncio.to_thread(solving.runner.run, plan, solving.inputs)
+            result = await asyncio.to_thread(solving.run_plan, plan)
         except (ToolError, NoValidPlan) as error:
             solving.handle_failure(error)
         else:

@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from formal_llm.authored.files import parse_json
-from formal_llm.automata import Source, Word
+from formal_llm.automata import PDA, Source, Word
 from formal_llm.automata.models.automaton import Move
+from formal_llm.errors import AutomatonError
 from formal_llm.pictures.drawable import Drawable
 from formal_llm.pictures.picture import Picture
 from formal_llm.planning.json_data import JSON
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from formal_llm.planning.plans.overlay import Overlay
+    from formal_llm.planning.plans.schedule import ScheduledStep
 
 _FORMAT = "formal_llm.plan/1"
 
@@ -67,11 +69,51 @@ class Plan(Drawable):
         self.complete = complete
         self.log_probability = log_probability
         self._run = run
+        self._timed = False
 
     @property
     def probability(self) -> float | None:
         """The probability that the answers gave this plan; None if it is not known (:attr:`log_probability`)."""
         return None if self.log_probability is None else math.exp(self.log_probability)
+
+    @property
+    def rules(self) -> Source | None:
+        """The rules it was made under, with all limits, as one automaton; None for a plan that was read from a file."""
+        return None if self._run is None else self._run()[0]
+
+    def with_rules(self, rules: Source) -> Plan:
+        """Return the same plan under rules: for one that was read from a file, which does not contain them.
+
+        Raises:
+            AutomatonError: it is not a plan of these rules, or they are an automaton of one's own.
+        """
+        from formal_llm.automata.lookahead.limited import as_automaton
+        from formal_llm.planning.plans.certificates import find_run
+
+        source = as_automaton(rules)
+        if not isinstance(source, PDA):
+            raise AutomatonError("a plan takes rules that are a grammar, a flowchart, a behaviour or a PDA")
+        if not source.accepts(self.word):
+            raise AutomatonError(f"it is no plan of these rules: {write_word(self.word, self.order)}")
+        return self._with(_run=lambda: (source, find_run(source.without_limits, self.word)))
+
+    def _with(self, **changes: object) -> Plan:
+        made = object.__new__(Plan)
+        made.__dict__.update(self.__dict__ | changes)
+        made.__dict__.pop("schedule", None)
+        return made
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its rules say when steps may be: by a clock with windows, deadlines or gaps."""
+        return self._timed or bool(getattr(self.rules, "times", None))
+
+    @cached_property
+    def schedule(self) -> tuple[ScheduledStep, ...]:
+        """When each step is by the clock of the rules, one right after the other; empty where they have none."""
+        from formal_llm.planning.plans.schedule import schedule_word
+
+        return schedule_word(self.rules, self.word)
 
     @property
     def tree(self) -> Node:
@@ -116,10 +158,7 @@ class Plan(Drawable):
 
     def with_usage(self, usage: Usage) -> Plan:
         """Return the same plan with another usage."""
-        return Plan(
-            self.task, self._tree, order=self.order, usage=usage, complete=self.complete,
-            log_probability=self.log_probability, run=self._run,
-        )  # fmt: skip
+        return self._with(usage=usage)
 
     def certificate(self, rules: Source | None = None) -> dict[str, JSON]:
         """Return the proof that this plan follows its rules, as JSON data that can be checked without this library.
@@ -170,6 +209,7 @@ class Plan(Drawable):
             "task": self.task,
             "complete": self.complete,
             "order": self.order,
+            "timed": self.is_timed,
             "word": self.word,
             "call": None if self.call is None else str(self.call),
             "steps": [asdict(step) for step in self.steps],
@@ -194,7 +234,7 @@ class Plan(Drawable):
             likely = data.get("log_probability")  # not in the plans of earlier versions
             if likely is None and data.get("probability") is not None:
                 likely = -math.inf
-            return cls(
+            plan = cls(
                 data["task"],
                 Node.from_flat(data["tree"]),
                 order=data["order"],
@@ -202,6 +242,8 @@ class Plan(Drawable):
                 complete=data["complete"],
                 log_probability=likely,
             )
+            plan._timed = bool(data.get("timed"))
+            return plan
         except (KeyError, TypeError, IndexError) as error:
             raise ValueError(f"this is no plan: {error!r}") from error
 

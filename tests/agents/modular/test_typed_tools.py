@@ -85,7 +85,7 @@ def test_what_was_left_out_is_part_of_the_journal(tmp_path: Path) -> None:
     where = tmp_path / "run.jsonl"
     called: list[int] = []
 
-    @tool(deterministic=False)
+    @tool
     def scale(value: int, factor: int = 2) -> int:
         called.append(factor)
         return value * factor
@@ -106,8 +106,6 @@ def test_plain_functions_run_in_a_process_of_their_own() -> None:
     assert agent_of(waiting, {"seconds": 0.25}).run("q").calls[0].output == "waited 0.25"
     with pytest.raises(ToolkitError, match="the parameter text has no type hint"):
         function_call("tests.agents.modular.isolated_tools:untyped")
-    for one in (module, waiting):
-        one.tool.function.close()  # type: ignore[attr-defined]
 
 
 def test_parameters_with_defaults_alone_are_asked_for() -> None:

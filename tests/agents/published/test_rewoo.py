@@ -48,7 +48,7 @@ def plan(*steps: tuple[str, str]) -> str:
     return "\n".join([*lines, "[Answer]"])
 
 
-@tool("meet")
+@tool("meet", pure=True)
 def meet(text: str) -> str:
     """Waits until the other worker is there."""
     both.wait(10)

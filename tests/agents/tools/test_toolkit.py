@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def test_an_executor_carries_out_a_plan_of_them() -> None:
 def test_searches_are_not_shared_between_steps() -> None:
     """A search changes what a lookup sees: no result may come from a cache."""
     tools = agent_toolkit()
-    assert [tool.deterministic for tool in tools] == [True, False, False]
+    assert [tool.pure for tool in tools] == [True, False, False]
 
 
 def test_no_corpus() -> None:
@@ -70,4 +71,4 @@ def test_over_mcp() -> None:
 
 
 def test_in_a_process_of_its_own() -> None:
-    assert isolated("formal_llm.agents.tools.toolkit:calculate")("2^10") == "1024"
+    assert asyncio.run(isolated("formal_llm.agents.tools.toolkit:calculate")("2^10")) == "1024"

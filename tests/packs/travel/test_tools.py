@@ -128,7 +128,7 @@ def test_the_tools_are_tools_of_ours() -> None:
     assert kit["CitySearch"]("Belloro") == "['Port Serin', 'Vallisto', 'Casa Rima']"
     assert [str(kind) for kind in kit["FlightSearch"].inputs] == ["text"] * 3
     assert kit["CostEnquiry"]('{"people_number": 1}') == "The cost of your plan is 0 dollars."
-    assert not any(tool.deterministic for tool in session.toolkit())  # a note holds what was found last
+    assert not any(tool.pure for tool in session.toolkit())  # a note holds what was found last
 
 
 def test_a_model_writes_the_plan() -> None:

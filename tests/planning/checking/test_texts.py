@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import suppress
 from itertools import islice
@@ -23,74 +24,74 @@ from formal_llm import (
     read_plan_text,
     verify_text,
 )
+from formal_llm.automata.languages.word_lists import words
 from formal_llm.cli.sources import load
 from formal_llm.errors import NotationError, Undecided
 from formal_llm.planning.checking.texts import describe_line_changes, find_remedy
 from formal_llm.planning.plans.overlay import Overlay
+from formal_llm.planning.plans.printed import StepLine
 from formal_llm.planning.plans.steps import Order
-from formal_llm.planning.reading.phrases import ProductionPhrases
-from formal_llm.planning.reading.prose import StepLine
+from formal_llm.planning.plans.vocabulary import write_word
 from tests.planning.printing import changes, is_print_of, plans, printed, read_in, some_run_prints
-from tests.strategies import examples, grammars, limited_grammars, told_automata, told_grammars
+from tests.strategies import LETTERS, examples, grammars, limited_grammars, told_automata, told_grammars
 
 ORDERS: tuple[Order, ...] = ("prefix", "forward")
 LONGEST, SOME, CHANGED = 4, 12, 25
+#: Labels with what parts steps, words, calls and data.
+ODD = st.text(' ,/abAB"()[]{}:;.-*#?—1ε', min_size=1, max_size=8).filter(str.strip)
 
 
-def is_valid(text: str, verifier: Verifier, *, strict: bool) -> tuple[bool, tuple[str, ...]]:
-    """The verdict, and the word that it is about; what cannot be read is not valid."""
+def judge(text: str, verifier: Verifier) -> tuple[bool | None, tuple[str, ...]]:
+    """The verdict, and the word that it is about; None for a text that is refused."""
     try:
-        found = verify_text(text, verifier, strict=strict, repair=False)
-    except NotationError:
-        return False, ()
+        found = verify_text(text, verifier, repair=False)
+    except NotationError as error:
+        assert error.line is not None or text[0] in "[{"
+        return None, ()
     return found.valid, found.word
 
 
-def leaves_inputs_out(text: str, source: CFG | PDA, order: Order) -> bool:
-    """Whether no step of a prefix plan says what it is applied to."""
-    if isinstance(source, PDA) or order == "forward":
-        return False
-    lines = [StepLine(n, n, row, row.split(": ", 1)[-1]) for n, row in enumerate(text.split("\n"), 1)]
-    return not any(map(ProductionPhrases(source).has_inputs, lines))
-
-
 def check_all(source: CFG | PDA, order: Order, seed: int) -> None:
-    """Printed plans are valid, and what is changed in them is where the oracle says so."""
+    """Printed plans are valid; of what is changed in them, what the oracle prints, and nothing else but names."""
     source = read_in(source, order)
     pda = PDA.from_cfg(source).with_limits(source.limits) if isinstance(source, CFG) else source
     verifier = Verifier(source)
     every = list(islice(plans(pda, order, LONGEST), 200))
     rng = random.Random(seed)
+    for plan in rng.sample(every, min(SOME, len(every))):
+        for text in (plan.to_json(), json.dumps(plan.word), json.dumps({"plan": plan.word})):
+            assert judge(text, verifier) == (True, plan.word), text
+        # A name that is the label of another is refused.
+        assert judge(write_word(plan.word, order), verifier)[0] is not False, plan.word
     for form in ("steps", "call"):
         known = {printed(plan, form) for plan in every} - {None}
         texts = sorted(text for text in known if text and (form == "call" or text.startswith("Step 1: ")))
         other = sorted({line.split(": ", 1)[1] for text in texts if form == "steps" for line in text.split("\n")})
         rng.shuffle(texts)
         for text in texts[:SOME]:
-            for strict in (True, False):
-                assert is_valid(text, verifier, strict=strict)[0], (text, strict)
+            assert judge(text, verifier)[0], text
         changed = [new for text in texts[:3] for new in changes(text, other[:4]) if new]  # no text is the empty word
         for new in rng.sample(changed, min(CHANGED, len(changed))):
-            valid, word = is_valid(new, verifier, strict=True)
+            valid, word = judge(new, verifier)
             assert valid or new not in known, new
-            # A person may leave out of all steps what they are applied to; else it is the same for people and machines.
-            loose = is_valid(new, verifier, strict=False)[0]
-            assert loose == valid or (loose and leaves_inputs_out(new, source, order)), new
             if not isinstance(source, CFG):
-                assert some_run_prints(pda, new, order) in (valid, None), new
+                assert some_run_prints(pda, new, order) in (bool(valid), None), new
             elif valid and new not in known:
                 assert is_print_of(new, source, word, order, form) is not False, (new, word)
 
 
-@given(told_grammars() | told_grammars(tools=True), st.sampled_from(ORDERS), st.integers(0, 99))
-@examples(60)
-def test_grammars_with_texts(cfg: CFG, order: Order, seed: int) -> None:
+@given(
+    told_grammars() | told_grammars(tools=True) | told_grammars(repeats=True), st.sampled_from(ORDERS),
+    st.integers(0, 99), st.dictionaries(st.sampled_from(LETTERS), ODD, max_size=3) | st.just({}),
+)  # fmt: skip
+@examples(20)
+def test_grammars_with_texts(cfg: CFG, order: Order, seed: int, labels: dict[str, str]) -> None:
     with suppress(Undecided):
-        check_all(cfg, order, seed)
+        check_all(cfg.with_labels({n: label for n, label in labels.items() if n in cfg.terminals}), order, seed)
 
 
 @given(grammars() | limited_grammars(), st.sampled_from(ORDERS), st.integers(0, 99))
-@examples(40)
+@examples(30)
 def test_grammars_without_texts(cfg: CFG, order: Order, seed: int) -> None:
     with suppress(Undecided):
         check_all(cfg, order, seed)
@@ -100,6 +101,22 @@ def test_grammars_without_texts(cfg: CFG, order: Order, seed: int) -> None:
 @examples(40)
 def test_automata(pda: PDA, order: Order, seed: int) -> None:
     check_all(pda, order, seed)
+
+
+@given(grammars() | limited_grammars(), st.integers(0, 99))
+@examples(20)
+def test_every_edit_of_steps_is_judged_as_the_edited_word(cfg: CFG, seed: int) -> None:
+    """A step dropped, doubled, swapped, or replaced by any other."""
+    cfg = cfg.with_order("forward")
+    verifier, rng = Verifier(cfg), random.Random(seed)
+    language = set(islice(words(cfg, LONGEST + 1), 2_000))
+    for word in rng.sample(sorted(language), min(4, len(language))):
+        edited = [(*word[:at], *new, *word[at + 1 :]) for at in range(len(word)) for new in [(), (word[at],) * 2]]
+        edited += [(*word[:at], name, *word[at + 1 :]) for at in range(len(word)) for name in cfg.terminals]
+        edited += [(*word[:at], *word[at + 1 : at + 2], word[at], *word[at + 2 :]) for at in range(len(word))]
+        for new in (one for one in rng.sample(edited, min(CHANGED, len(edited))) if 0 < len(one) <= LONGEST):
+            rows = tuple(f"{n}. {name}" for n, name in enumerate(new, 1))
+            assert judge("\n".join(rows), verifier) == (new in language, new)
 
 
 SHIPPED = dict.fromkeys([*authored.names("tasks"), *authored.names("grammars"), *authored.names("agents")])
@@ -115,16 +132,15 @@ def test_plans_of_all_that_is_shipped_are_valid_and_can_be_drawn(name: str) -> N
         forms = [str(plan), plan.to_json(), *([str(plan.call)] if plan.call else [])]
         forms += [" ".join(plan.word)] if len(plan.word) > 1 else []  # one name alone is no row of steps
         for text in forms:
-            for strict in (True, False):
-                found = verify_text(text, verifier, strict=strict)
-                assert found.valid, (text, strict, found.reason)
+            found = verify_text(text, verifier)
+            assert found.valid, (text, found.reason)
         drawn = Overlay(read_plan_text(str(plan), loaded.whole), loaded.rules)
         assert str(drawn.picture)
         # Two lines that are not alike, the one in the place of the other.
         lines = [line.split(": ", 1)[1] for line in str(plan).split("\n") if line.startswith("Step ")]
         if name in ("daily", "cooking") and len(lines) > 1:
             turned = "\n".join(f"Step {n}: {line}" for n, line in enumerate(reversed(lines), 1))
-            assert not verify_text(turned, verifier, repair=False).valid
+            assert judge(turned, verifier)[0] is False
 
 
 ETL = CFG.from_string("%order prefix\nR -> render T\nT -> join T T | load_csv events | load_sql orders\n%limit 1")
@@ -135,10 +151,9 @@ ETL = CFG.from_string("%order prefix\nR -> render T\nT -> join T T | load_csv ev
     [
         ("render(join(load_csv(events), load_sql(orders)))", True),
         ("render(join, load_csv(events), load_sql(orders))", False),
-        ("3. Use load_sql on orders\n9. Use render on the result of step 3", False),
         ("1. Use load_sql on orders\n2. Use render on the result of step 1", True),
         ("1. Use load_sql on events\n2. Use render on the result of step 1", False),
-        ("Here you are:\n- [ ] load_sql\n- [ ] render (as HTML)", True),
+        ("- [ ] load_sql on orders\n- [ ] render on the result of step 1", True),
         ("- render\n- load_sql", False),
         ("render load_sql orders", True),
         ("render(join(load_sql(orders), load_sql(orders)))", False),
@@ -174,8 +189,8 @@ def test_the_line_as_the_file_counts_it_and_the_words_of_the_chart() -> None:
         up -->|no| page[Page]
         page --> fail[Fail over] --> ver[Verify]
     """)
-    found = verify_text("My plan:\n\n1. Check\n\n2. Fail over (now)\n3. Verify\n", Verifier(chart))
-    assert (found.line, found.skipped) == (5, ("line 1: My plan:", "line 5: (now)"))
+    found = verify_text("\n\n1. Check\n\n2. Fail over\n3. Verify\n", Verifier(chart))
+    assert found.line == 5
     assert str(found) == (
         "not valid: line 5 (Fail over): no plan has this step there after line 3; there could stand: Recovered / Page\n"
         "nearest valid plan:\n  Step 1: Check\n  Step 2: Page\n  Step 3: Fail over\n  Step 4: Verify\n"
@@ -202,7 +217,7 @@ RUNBOOK = Flowchart.from_mermaid("""flowchart TD
 
 
 def lines(*texts: str) -> list[StepLine]:
-    return [StepLine(n, 2 * n, text, text) for n, text in enumerate(texts, 1)]
+    return [StepLine(2 * n, text, text) for n, text in enumerate(texts, 1)]
 
 
 @pytest.mark.parametrize(
@@ -279,7 +294,7 @@ def test_a_remedy_is_valid_and_costs_no_more_than_undoing_the_damage(seed: int) 
     assert found is not None
     assert found.distance <= 1
     made = "\n".join(f"Step {n}: {step}" for n, step in enumerate(found.steps, 1))
-    assert verify_text(made, Verifier(RUNBOOK), strict=True).valid
+    assert verify_text(made, Verifier(RUNBOOK)).valid
 
 
 def test_changes_of_lines() -> None:

@@ -20,8 +20,9 @@ from formal_llm.errors import CheckpointError, ToolkitError
 from formal_llm.packs.openagi.experts.expert import Expert, split_batches
 from formal_llm.packs.openagi.experts.loaded import GATE, LoadedModel, pick_device
 from formal_llm.packs.openagi.experts.loading import ModelSource, get_download_command, offline_by_environment
+from formal_llm.packs.openagi.experts.model_pool import ModelPool
 from formal_llm.packs.openagi.experts.settings import VARIABLE, ExpertSettings, read_settings, unknown
-from formal_llm.tools import ModelPool, Tool, Toolkit
+from formal_llm.tools import Tool, Toolkit
 from formal_llm.tools.kinds import kind_named
 
 #: Part of the key of every cached result; it changes when experts use their models differently.
@@ -54,6 +55,7 @@ class ExpertToolkit(Toolkit):
                     kind_named(expert.output),
                     partial(shared.run_one, expert),
                     batch=partial(shared.run_many, expert),
+                    pure=True,
                     description=f"{_describe_expert(expert)} ({expert.source.checkpoint})",
                     version=_compute_fingerprint(expert),
                     parameters=("document", "question") if expert.inputs == ("text", "text") else expert.inputs,

@@ -213,7 +213,7 @@ def _make_tool(search: _LookupSearch, name: str) -> Tool:
 
     function = search_city if name in _PLACES else search_way
     function.__doc__ = next(known.description for known in search.session.toolkit() if known.name == name)
-    return tool(name, deterministic=False)(function)
+    return tool(name)(function)
 
 
 #: Reads the sentence of a query for a world.

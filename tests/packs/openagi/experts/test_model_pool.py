@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from formal_llm.tools import ModelPool
+from formal_llm.packs.openagi.experts.model_pool import ModelPool
 
 
 class Fake:

@@ -1,1 +1,0 @@
-"""Reading back a plan that anybody wrote: a person, a language model, this library."""
