@@ -44,7 +44,7 @@ train-demo: $(VENV)/.installed-dev   ## train a pretrained scorer on the paper's
 	@OMP_NUM_THREADS=$(THREADS) $(BIN)/python benchmarks/train_demo.py build/train-demo
 
 planner: $(VENV)/.installed-dev   ## train the head of minilm-planner that is shipped: some minutes
-	@$(BIN)/formal-llm train-planner openagi --sentences "sentences.toml + sentences.toml + training + rewordings.toml" --validation sentences_validation.toml --epochs 30 --out build/minilm-planner.safetensors
+	@$(BIN)/python benchmarks/train_head.py build/minilm-planner.safetensors
 
 test: $(VENV)/.installed-dev   ## install and run the tests, but for the slow ones
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"

@@ -15,19 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.progress import TaskID
 
-from formal_llm import authored
-from formal_llm.authored.places import PACKS
 from formal_llm.cli.bench_tables import Form, Grouping, TableStyle, tell
 from formal_llm.cli.console import (
     check_folder,
     command,
     err,
-    errors_told,
     needs_extra,
     progress_bars,
     without_loading_bars,
 )
-from formal_llm.cli.help_pages import LongCommand, PlainGroup
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.run import cancelling, make_folder, read_toolkit
 from formal_llm.errors import FormalLLMError, InputError, MissingDependency, ResourceNotFound
@@ -37,8 +33,6 @@ from formal_llm.planning import TaskPack
 from formal_llm.tools import Executor
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
-
     from formal_llm.packs.openagi.benchmark.conditions import Method
     from formal_llm.packs.openagi.benchmark.plans import AdaptedLLM, AskingSettings, Plans, RunProgress, Skipped
     from formal_llm.packs.openagi.benchmark.records import ScoredPlan
@@ -200,7 +194,7 @@ def own_data(to: Path, numbers: list[int], samples: int) -> dict[int, TaskData]:
     except ResourceNotFound as error:
         raise InputError(
             f"{own} was made for other tasks and has no task {error.name}: name another folder with --out, "
-            "or data that have all tasks with --data (formal-llm data openagi makes them)"
+            "or data that have all tasks with --data (formal_llm.packs.openagi.data.making.make_data makes them)"
         ) from None
 
 
@@ -274,27 +268,6 @@ Examples:
 """
 
 
-#: The command for any task pack.
-ANY = "PACK"
-
-
-class Benchmarks(PlainGroup):
-    """The benchmarks: some have names, and any task pack is one."""
-
-    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """The benchmark of the name that the arguments begin with; of a task pack, the one for all packs."""
-        named = [name for name in self.list_commands(ctx) if name != ANY]
-        if args[0] not in named:
-            with errors_told():
-                if not Path(args[0]).is_dir() and args[0] not in (packs := [*authored.names("tasks"), *PACKS.names()]):
-                    raise ResourceNotFound("benchmark or task pack", args[0], dict.fromkeys([*named, *packs]))
-            return "", self.get_command(ctx, ANY), args  # the usage shows PACK as its argument
-        return super().resolve_command(ctx, args)
-
-
-app = typer.Typer(cls=Benchmarks, help="Compare LLMs on tasks or questions.", no_args_is_help=True)
-
-
 class MethodName(StrEnum):
     """A way of planning."""
 
@@ -311,7 +284,6 @@ class MethodName(StrEnum):
 ALONE = tuple(one for one in MethodName if one is not MethodName.rltf)
 
 
-@app.command("openagi", help=HELP, cls=LongCommand)
 @command
 @with_request_options
 def bench(

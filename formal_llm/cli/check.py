@@ -26,7 +26,7 @@ from formal_llm.automata.models.flowchart import Flowchart
 from formal_llm.automata.models.symbols import Symbol, turn_word
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
-from formal_llm.cli.sources import LoadedRules, load
+from formal_llm.cli.sources import LoadedRules, load, read_limits
 from formal_llm.errors import BudgetExceeded, InputError, NoValidPlan, Undecided
 from formal_llm.llms.doubles import RandomLLM
 from formal_llm.planning.plans.usage import Usage
@@ -44,11 +44,18 @@ reported, each with the shortest trace that shows it; of a procedure, what it de
 examples in the file beside the rules (NAME.examples) are checked: plans and traces that must be allowed, those that
 must not, and the runs of an agent.
 
+With --count, the number of plans is printed and nothing else; with --sample, plans drawn at random, all equally likely,
+and the same each time. Where there are infinitely many, --max-length has to bound them.
+
 Examples:
 
   formal-llm check my.cfg
 
   formal-llm check daily --strict
+
+  formal-llm check my.cfg --count --limit wok=0
+
+  formal-llm check my.cfg --sample 3 --max-length 12
 """
 
 #: The random walks of a forecast, and the seconds of processor time after which none is begun or continued.
@@ -61,10 +68,21 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="End with exit code 1 when there are warnings.")] = False,
     set_: options.SetOption = None,
     rule: options.RuleOption = None,
+    limit: options.LimitOption = None,
+    count: Annotated[bool, typer.Option("--count", help="Print the number of plans, and nothing else.")] = False,
+    sample: Annotated[int | None, typer.Option(min=1, metavar="N", help="Print N plans at random instead.")] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=0, help="Count and draw only plans of at most this many terminals.")
+    ] = None,
     max_states: options.MaxStatesOption = 20_000,
     as_json: options.JsonOption = False,
 ) -> None:
     """Check rules."""
+    if count or sample:
+        _print_plans(load(source, set_, rule), limit, count, sample or 0, max_length, max_states, as_json)
+        return
+    if limit or max_length is not None:
+        raise InputError("--limit and --max-length are for --count and --sample")
     show(source, strict, set_, rule, max_states, as_json)
 
 
@@ -119,6 +137,36 @@ def show(
     _tell(found, warnings, as_json)
     if broken or (strict and warnings):
         raise typer.Exit(1)
+
+
+def _print_plans(
+    loaded: LoadedRules,
+    limit: Sequence[str] | None,
+    count: bool,
+    number: int,
+    max_length: int | None,
+    max_states: int,
+    as_json: bool,
+) -> None:
+    """Print how many plans there are, or some at random."""
+    if count and number:
+        raise InputError("--count and --sample cannot both be given")
+    rules, limits = loaded.whole, read_limits(limit, None, loaded.whole)
+    # A lookahead never counts with a smaller budget than this.
+    lookahead = Lookahead(rules, limits, max_states=max(max_states, 100_000))
+    if count:
+        total = lookahead.count(max_length=max_length)
+        print_text(json.dumps({"count": total, "max_length": max_length}) if as_json else str(total))
+        return
+    rng = random.Random(0)
+    words = [word for _ in range(number) if (word := lookahead.sample(rng, max_length=max_length)) is not None]
+    if not words:
+        within = "" if max_length is None else f" of at most {max_length} terminals"
+        raise NoValidPlan(f"there is none{within} to draw")
+    if as_json:
+        print_text(json.dumps(words))
+    else:
+        print_text("\n".join(write_word(word, order_of(rules)) if word else "ε" for word in words))
 
 
 def _explain_unused(lookahead: Lookahead, names: Sequence[str], max_states: int) -> str:

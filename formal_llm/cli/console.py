@@ -37,7 +37,7 @@ from formal_llm.errors import (
 EXIT_CODES = {
     0: "done",
     1: "no valid plan exists; a plan, trip or trace to verify is not valid; check found an example that is not kept, "
-    "or with --strict a warning; author wrote rules that do not keep an answer; diff found a difference; run had to do "
+    "or with --strict a warning; author wrote rules that do not keep an answer; run had to do "
     "without a tool that the plan needs",
     2: "wrong arguments, or a file or server that cannot be used",
     3: "the LLM could not be asked, or gave no legal answer",
@@ -109,12 +109,15 @@ def said_of(error: Exception) -> str:
     if isinstance(error, BudgetExceeded):
         what, _, _ = message.partition("; raise it (")
         hard = f". {error.hard}" if error.hard else ""
-        return f"{what.replace(' (error.plan)', '')}; raise it with --max-{error.kind}{hard}"
+        way = (
+            f"max_{error.kind} in the file of --config"
+            if error.kind in ("steps", "backtracks")
+            else f"--max-{error.kind}"
+        )
+        return f"{what.replace(' (error.plan)', '')}; raise it with {way}{hard}"
     if isinstance(error, (InfiniteLanguage, Undecided)):
         for argument in ("max_length", "max_states"):
             message = message.replace(argument, f"--{argument.replace('_', '-')}")
-        for what in ("words", "derivations"):
-            message = message.replace(f"count {what} instead", f"count {what} instead (--of {what})")
     return message
 
 

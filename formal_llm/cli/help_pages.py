@@ -17,18 +17,15 @@ USUAL = {
     "plan": "llm limit require rule search show trace out tasks cache",
     "agent": "llm tools corpus limit require approve state resume page chat",
     "openagi": "llm method methods limit tasks out toolkit concurrency show published",
-    "train": "out resume dry-run model pack reward advantage samples updates learning-rate",
 }
 #: The panels of ``--help-all``, by subject. What is in none of them is listed first.
 PANELS = {
     "Rules": "limit require rule input goal set",
-    "How it is planned": "lookahead search length-penalty seed conversation wording page-size tries "
-    "method methods temperature",
-    "Bounds": "max-questions max-steps max-backtracks max-states search-time max-requests max-tokens max-cost prices "
-    "times",
+    "How it is planned": "search wording config method methods temperature",
+    "Bounds": "max-questions max-states max-requests max-tokens max-cost prices times",
     "Output": "show trace out certificate page save published",
     "Many tasks": "tasks concurrency retry-failed batch repeats",
-    "Answers and runs that are kept": "cache record rules state resume answer",
+    "Answers and runs that are kept": "cache record state resume answer",
     "How results are judged": "toolkit data device text-score bert clip vit grouping",
 }
 _PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options.split()}

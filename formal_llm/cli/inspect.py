@@ -221,7 +221,7 @@ def _list_names() -> Iterator[dict[str, Any]]:
             continue
         known.add(pack.name)
         yield {"name": pack.name, "kind": "task pack", "title": pack.title, "tasks": len(pack.tasks)}
-    yield {"name": "travel", "kind": "domain", "title": "Trips: plan travel, verify travel", "tasks": 0}
+    yield {"name": "travel", "kind": "domain", "title": "Trips: travel plan, travel verify", "tasks": 0}
     for name, kind, title in shipped_rules():
         if name not in known:
             yield {"name": name, "kind": kind, "title": title, "tasks": 0}

@@ -1,75 +1,138 @@
-"""The ``formal-llm`` command line."""
+"""The ``formal-llm`` command line: which commands there are. Each is loaded when it is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from formal_llm import __version__
-from formal_llm.cli import (
-    agent,
-    author,
-    bench,
-    bench_agents,
-    bench_pack,
-    bench_travel,
-    check,
-    count,
-    data,
-    guard,
-    inspect,
-    lsp,
-    new,
-    plan,
-    procedures,
-    run,
-    train_planner,
-    travel,
-    try_,
-    verify,
-)
 from formal_llm.cli.console import EXIT_CODES, guard_errors, print_text, settings
-from formal_llm.cli.help_pages import LongCommand, PlainGroup, show_plainly
+from formal_llm.cli.help_pages import USUAL, LongCommand, PlainGroup, show_plainly
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context  # typer's own copy of click, which is what its groups take
+    from typer._click.core import Command, Context  # typer's own copy of click
+    from typer._click.formatting import HelpFormatter
+    from typer._click.shell_completion import CompletionItem
+
+PLAN, WRITE, ACT, MEASURE, LIST = "Plan", "Write rules", "Act and guard", "Measure and train", "What there is"
+#: Each command: where it is (module, function and text of its help, or a group), its panel, its help in one sentence.
+COMMANDS = {
+    "plan": ("plan:plan:HELP", PLAN, "Plan a task: the plan is a word of the grammar, whatever the LLM answers."),
+    "run": ("run:run:HELP", PLAN, "Plan a task, carry the plan out, and write a report with what every step made."),
+    "verify": (
+        "verify:verify:HELP", PLAN,
+        "Verify a plan that anybody wrote: is it valid, where does it go wrong, what is the nearest valid plan?",
+    ),
+    "travel": ("travel:app", PLAN, "Plan a trip, or verify one: every wish and the budget are kept."),
+    "new": ("new:new:HELP", WRITE, "Make a folder to start from: rules, examples, a task and a test."),
+    "try": ("try_:try_:HELP", WRITE, "Try rules: answer the questions yourself, as the LLM would."),
+    "author": ("author:author_:HELP", WRITE, "Write rules from plain words, and accept them by examples."),
+    "check": ("check:check:HELP", WRITE, "Check rules: errors with their place, warnings, and what they describe."),
+    "lsp": (
+        "lsp:lsp:HELP", WRITE,
+        "The language server of the notations, for editors: errors and warnings while rules are written.",
+    ),
+    "draw": ("inspect:draw:DRAW_HELP", WRITE, "Draw rules, or their automaton, or a plan over them."),
+    "act": (
+        "procedures:act:ACT_HELP", ACT,
+        "Carry out what a user wants, by a procedure: what comes first is checked, whatever anybody says.",
+    ),
+    "agent": (
+        "agent:agent:HELP", ACT,
+        "Ask an agent a question and see what it does: its states as they are written, its tools, what was corrected.",
+    ),
+    "guard": (
+        "guard:app", ACT,
+        "Guard an agent that exists already: only steps from which the rules can still be kept.",
+    ),
+    "bench": ("benchmarks:app", MEASURE, "Compare LLMs on tasks or questions."),
+    "train": (
+        "train:train:HELP", MEASURE,
+        "Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.",
+    ),
+    "list": (
+        "inspect:list_:LIST_HELP", LIST,
+        "List what there is: task packs and rules, the tasks of a pack, LLMs, what packages add, recorded answers.",
+    ),
+}  # fmt: skip
+#: What to do in place of a command that has gone.
+GONE = {
+    "count": "check --count",
+    "sample": "check --sample N",
+    "diff": "from Python: formal_llm.automata.languages.comparison.differences",
+    "data": "from Python: formal_llm.packs.openagi.data.making.make_data",
+    "train-planner": "from Python: formal_llm.rltf.head_training.train_head",
+}
+
+
+def load_command(name: str) -> Command:
+    """Load a command by its name."""
+    place, panel, _ = COMMANDS[name]
+    module, attribute, *text = place.split(":")
+    loaded = import_module(f"formal_llm.cli.{module}")
+    own = getattr(loaded, attribute)
+    if not text:
+        return typer.main.get_group(own)
+    program = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    kind = LongCommand if name in USUAL else None
+    program.command(name, help=getattr(loaded, text[0]), cls=kind, rich_help_panel=panel)(own)
+    command = typer.main.get_command(program)
+    show_plainly(command)
+    return command
 
 
 class Commands(PlainGroup):
-    """The commands; those whose options are made of other things are loaded when they are asked for.
+    """The commands, loaded by name; their list is made of the table, and loads none."""
 
-    ``train`` has an option for each setting of a training run, and the settings need pydantic: a third of the time that
-    all other commands take to start.
-    """
+    _lists = False
 
-    def list_commands(self, ctx: Context) -> list[str]:
+    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # what typer calls it with
         """The names of the commands, in the order of the help."""
-        return [*super().list_commands(ctx), *({"train"} - self.commands.keys())]
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+        """The command of that name; None where there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        if self._lists:
+            _, panel, text = COMMANDS[cmd_name]
+            return TyperCommand(cmd_name, help=text, rich_help_panel=panel)
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = load_command(cmd_name)
+        return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """The command that the arguments begin with, and those left for it.
-
-        A name of two words goes first (``plan travel``), also where options with their values stand between them.
-        """
-        second = 1
-        while second < len(args) and args[second].startswith("--"):
-            second += 1 if "=" in args[second] else 2
-        both = " ".join([*args[:1], *args[second : second + 1]])
-        if both in self.commands:
-            args = [both, *args[1:second], *args[second + 1 :]]
+        """The command that the arguments begin with, and those left for it."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ways = [f"Did you mean {near!r}?" for near in get_close_matches(args[0], COMMANDS, 1)]
+            if args[0] in GONE:
+                ways = [f"In its place: {GONE[args[0]]}"]
+            ctx.fail(" ".join([f"No such command {args[0]!r}.", *ways]))
         return super().resolve_command(ctx, args)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """The command of that name; None where there is none."""
-        if cmd_name == "train" and cmd_name not in self.commands:
-            from formal_llm.cli import train
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Print the help."""
+        with self._listing():
+            super().format_help(ctx, formatter)
 
-            own = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            own.command("train", help=train.HELP, cls=LongCommand, rich_help_panel=MEASURE)(train.train)
-            self.commands["train"] = typer.main.get_command(own)
-            show_plainly(self.commands["train"])
-        return super().get_command(ctx, cmd_name)
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command."""
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        self._lists = True
+        try:
+            yield
+        finally:
+            self._lists = False
 
 
 HELP = """Plans from language models that provably follow the rules people write down.
@@ -109,33 +172,6 @@ def _before(
     ] = False,
 ) -> None:
     settings.debug = debug
-
-
-PLAN, WRITE, ACT, MEASURE, LIST = "Plan", "Write rules", "Act and guard", "Measure and train", "What there is"
-app.command(help=plan.HELP, cls=LongCommand, rich_help_panel=PLAN)(plan.plan)
-app.command("plan travel", help=travel.PLAN_HELP, hidden=True)(travel.plan_travel)  # named in the help of "plan"
-app.command("verify travel", help=travel.VERIFY_HELP, hidden=True)(travel.verify_travel)
-app.command(help=run.HELP, rich_help_panel=PLAN)(run.run)
-app.command(help=verify.HELP, rich_help_panel=PLAN)(verify.verify)
-app.command(help=new.HELP, rich_help_panel=WRITE)(new.new)
-app.command("try", help=try_.HELP, rich_help_panel=WRITE)(try_.try_)
-app.command("author", help=author.HELP, rich_help_panel=WRITE)(author.author_)
-app.command(help=check.HELP, rich_help_panel=WRITE)(check.check)
-app.command(help=lsp.HELP, rich_help_panel=WRITE)(lsp.lsp)
-app.command(help=count.DIFF_HELP, rich_help_panel=WRITE)(count.diff)
-app.command(help=inspect.DRAW_HELP, rich_help_panel=WRITE)(inspect.draw)
-app.command(help=count.COUNT_HELP, rich_help_panel=WRITE)(count.count)
-app.command(help=count.SAMPLE_HELP, rich_help_panel=WRITE)(count.sample)
-app.command(help=procedures.ACT_HELP, rich_help_panel=ACT)(procedures.act)
-app.command(help=agent.HELP, cls=LongCommand, rich_help_panel=ACT)(agent.agent)
-app.add_typer(guard.app, name="guard", rich_help_panel=ACT)
-app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
-bench.app.command(bench.ANY, help=bench_pack.HELP)(bench_pack.bench_pack)
-bench.app.command("agents", help=bench_agents.HELP)(bench_agents.bench_agents)
-bench.app.command("travelplanner", help=bench_travel.HELP)(bench_travel.bench_travelplanner)
-app.command(help=data.DATA_HELP, rich_help_panel=MEASURE)(data.data)
-app.command(help=train_planner.HELP, rich_help_panel=MEASURE)(train_planner.train_planner)
-app.command("list", help=inspect.LIST_HELP, rich_help_panel=LIST)(inspect.list_)
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stdout
 from dataclasses import replace
@@ -16,9 +15,9 @@ from typing import Annotated
 
 import typer
 
-from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.batch import Batch, plan_tasks, read_tasks
+from formal_llm.cli.config import read_config
 from formal_llm.cli.console import check_folder, check_writable, command, err, out, print_text
 from formal_llm.cli.options import with_request_options
 from formal_llm.cli.sources import LoadedRules, keep_answers, load, read_limits
@@ -51,18 +50,6 @@ def write_certificate(folder: Path, plan: Plan) -> None:
     err().print(
         f"certificate written; check it: python {folder}/check.py {folder}/rules.json {folder}/certificate.json"
     )
-
-
-class LookaheadMode(StrEnum):
-    """Whether only options are offered from which a plan can be finished."""
-
-    on = "on"
-    off = "off"
-
-
-LookaheadOption = Annotated[
-    LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
-]
 
 
 class Search(StrEnum):
@@ -100,7 +87,7 @@ Examples:
 
   formal-llm plan openagi 117 --certificate proof && python proof/check.py proof/rules.json proof/certificate.json
 
-  formal-llm plan travel --help
+  formal-llm travel plan --help
 
   formal-llm plan openagi --tasks test --out results.jsonl --llm openai:gpt-6-luna --cache answers.sqlite
 """
@@ -118,7 +105,6 @@ def plan(
     goal: options.GoalOption = None,
     set_: options.SetOption = None,
     rule: options.RuleOption = None,
-    lookahead: LookaheadOption = LookaheadMode.on,
     search: Annotated[
         Search | None,
         typer.Option(
@@ -126,26 +112,16 @@ def plan(
             "steps at once and find the best plan exactly. Default: exact for minilm-planner, otherwise greedy."
         ),
     ] = None,
-    length_penalty: Annotated[
-        float, typer.Option(min=0, help="For --search best-first: above 0, longer plans are favoured; 1 is the mean.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(help="For --search sample.")] = 0,
     show: Annotated[list[Show] | None, typer.Option(help="How to print the plan. Repeatable.")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show on stderr what is asked and answered.")] = False,
     wording: Annotated[Path | None, typer.Option(help="A TOML file with prompt templates; terse, unlisted.")] = None,
-    conversation: Annotated[
-        bool, typer.Option("--conversation", help="Ask in one conversation, not each question alone.")
-    ] = False,
-    page: Annotated[
-        int | None, typer.Option("--page-size", min=2, help="Ask larger questions page by page, so many options each.")
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file with settings of planning, which seldom change.")
     ] = None,
     max_questions: Annotated[
         int, typer.Option(min=0, help="Stop after this many questions for one plan; 0 for no bound.")
     ] = QUESTIONS,
-    max_steps: Annotated[int, typer.Option(min=1, help="The most moves of the automaton in a plan.")] = 10_000,
-    max_backtracks: Annotated[int | None, typer.Option(min=1, help="Stop after this many dead ends.")] = None,
     max_states: options.MaxStatesOption = 20_000,
-    search_time: options.SearchTimeOption = SEARCH_TIME,
     max_requests: Annotated[
         int | None, typer.Option(min=1, help="Stop after this many requests, all plans together.")
     ] = None,
@@ -157,8 +133,6 @@ def plan(
         str | None,
         typer.Option(metavar="IN,OUT[,CACHED[,WRITTEN]]", help="Prices per million tokens: read, written, from cache."),
     ] = None,
-    tries: Annotated[int, typer.Option(min=1, help="How often one question is asked until its answer is legal.")] = 3,
-    rules: Annotated[bool, typer.Option("--rules", help="Tell the LLM the rules, in the system message.")] = False,
     cache: Annotated[Path | None, typer.Option(help="A file of answers: what it has is not asked again.")] = None,
     record: Annotated[
         Path | None, typer.Option(help="Record questions and answers, to be replayed: replay:FILE.")
@@ -194,7 +168,9 @@ def plan(
     ] = False,
 ) -> None:
     """Plan a task."""
-    check_penalty(length_penalty, search)
+    chosen = read_config(config)
+    if chosen.length_penalty and search is not Search.best_first:
+        raise FormalLLMError(f"{config}: length_penalty is for --search best-first")
     if max_cost is not None and prices is None:
         raise FormalLLMError("--max-cost needs --prices, or nobody knows what a token costs")
     if tasks is None and (concurrency is not None or retry_failed or in_batches):
@@ -208,17 +184,17 @@ def plan(
         RandomLLM(can=TEXTS),  # never asked: wrong arguments are reported before a model is loaded
         constraints=loaded.constraints,
         limits=read_limits(limit, require, loaded.source),
-        lookahead=lookahead.value,
+        lookahead=chosen.lookahead,
         search=search.value if search is not None else None,
-        length_penalty=length_penalty,
-        seed=seed,
-        wording=worded(loaded, wording, conversation=conversation, rules=rules),
-        pages=page,
-        budget=Budget(questions=max_questions or None, steps=max_steps, backtracks=max_backtracks),
+        length_penalty=chosen.length_penalty,
+        seed=chosen.seed,
+        wording=worded(loaded, wording, conversation=chosen.conversation, rules=chosen.rules),
+        pages=chosen.page_size,
+        budget=Budget(questions=max_questions or None, steps=chosen.max_steps, backtracks=chosen.max_backtracks),
         prices=read_prices(prices, in_batches=in_batches),
-        tries=tries,
+        tries=chosen.tries,
         max_states=max_states,
-        search_time=search_time,
+        search_time=chosen.search_time,
         on_event=TracePrinter(err()) if trace else None,
     )
     asking = partial(asked_of, planner, llm, cache, record, suit=wording is None)
@@ -291,14 +267,6 @@ def asked_of(
         if suit:
             planner.wording = adapt_wording(planner.wording, llm)
         yield
-
-
-def check_penalty(penalty: float, search: Search | None) -> None:
-    """Raise for a penalty of length that means nothing."""
-    if penalty and search is not Search.best_first:
-        raise FormalLLMError("--length-penalty is for --search best-first")
-    if not math.isfinite(penalty):
-        raise FormalLLMError(f"--length-penalty is a number from 0, not {penalty}")
 
 
 def results_file(out: Path | None, beside: object) -> Path:

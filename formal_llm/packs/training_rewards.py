@@ -110,8 +110,8 @@ def judge_of(pack: TaskPack, settings: Settings, folder: str | Path | None) -> P
         )
     if not settings.data:
         raise TrainingError(
-            "the reward 'executed' needs task data: make some (formal-llm data openagi --out DIR) and give their "
-            "folder as the setting data"
+            "the reward 'executed' needs task data: make some (formal_llm.packs.openagi.data.making.make_data) and "
+            "give their folder as the setting data"
         )
     try:  # numpy, pillow and others
         from formal_llm.packs.openagi.scores.judging import PlanJudge

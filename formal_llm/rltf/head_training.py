@@ -122,31 +122,6 @@ def train_head(
     return best
 
 
-def describe_steps(planner: Planner, neutral: Sequence[str] = (), *, mixed: int = 300) -> list[LabelledTask]:
-    """Make sentences of the labels and descriptions of steps, for a head without written sentences.
-
-    There is one for each step, and some that name two or three, drawn with a fixed seed.
-
-    Args:
-        planner: the rules.
-        neutral: names of the rules that no sentence decides.
-        mixed: how many sentences name several steps.
-    """
-    words = planner.table().vocabulary
-    texts = {
-        name: [text for text in (words.label(name), words.describe_terminal(name)) if text]
-        for name in words.terminals
-        if name not in neutral
-    }
-    found = [LabelledTask(Task(text), frozenset([name])) for name, some in texts.items() for text in some]
-    rng = random.Random(0)
-    for _ in range(mixed if len(texts) > 1 else 0):
-        names = rng.sample(list(texts), min(rng.choice([2, 3]), len(texts)))
-        sentence = rng.choice([", ", ", then ", " and "]).join(rng.choice(texts[name]) for name in names)
-        found.append(LabelledTask(Task(sentence), frozenset(names)))
-    return found
-
-
 def encode_sentences(encoder: BiEncoderScorer, tasks: Sequence[Task]) -> list[torch.Tensor]:
     """Return the states of the tokens of each task's sentence."""
     with torch.no_grad():

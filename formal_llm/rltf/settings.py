@@ -1,4 +1,4 @@
-"""The settings of a training run: a recipe in TOML; each field is also an option of the command line."""
+"""The settings of a training run: a recipe in TOML, which ``formal-llm train --set`` can change."""
 
 from __future__ import annotations
 

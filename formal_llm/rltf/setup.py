@@ -97,7 +97,7 @@ def advise_threads(one: float, several: float, many: int) -> str:
     """Return advice from the seconds that one thread and several took; empty if several are about as fast."""
     if several < _TELLING * one:
         return ""
-    return f"one thread is {several / one:.1f} times as fast as {many} here: give --threads 1, or set OMP_NUM_THREADS=1"
+    return f"one thread is {several / one:.1f} times as fast as {many} here: give threads = 1, or set OMP_NUM_THREADS=1"
 
 
 def _time_policy(policy: Policy, questions: list[Question]) -> float:

@@ -35,8 +35,8 @@ WRONG = {
     "plan openagi --tasks test": "--tasks needs --out FILE",
     "plan openagi --tasks nofile.txt --out results": "nofile.txt",
     # trips
-    'plan travel "..." --database nodir': "there is no such folder",
-    'plan travel "..." --reader wrong': "'wrong' names no LLM",
+    'travel plan "..." --database nodir': "there is no such folder",
+    'travel plan "..." --reader wrong': "'wrong' names no LLM",
     # agents
     "agent react x --tools nosuch": "no toolkit 'nosuch'",
     "agent nosuch x": "no behaviour 'nosuch'",

@@ -209,3 +209,44 @@ def test_names_of_two_labels_are_two_steps(tmp_path: Path) -> None:
     labels = 'get_order "One order"\nget_orders "All orders of a customer"\n'
     (tmp_path / "x.cfg").write_text(f"S -> get_order | get_orders\n\n{labels}", encoding="utf-8")
     assert run("check", "x.cfg", "--strict", cwd=tmp_path).returncode == 0
+
+
+# -- how many plans, and some at random --
+
+
+def test_count_prints_the_number_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("S -> S S | a\n", encoding="utf-8")
+    done = run("check", "g.cfg", "--count", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "(--max-length)" in done.stderr
+    assert "max_length" not in done.stderr
+    assert run("check", "g.cfg", "--count", "--max-length", "5", cwd=tmp_path).stdout == "5\n"
+    done = run("check", "g.cfg", "--count", "--max-length", "5", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout) == {"count": 5, "max_length": 5}
+    (tmp_path / "day.cfg").write_text("Day -> eat Day | sleep | dance\n%limit 1\n", encoding="utf-8")
+    assert run("check", "day.cfg", "--count", "--limit", "eat=0", cwd=tmp_path).stdout == "2\n"
+
+
+def test_samples_are_plans_and_the_same_each_time(tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("S -> a S b | ε\n", encoding="utf-8")
+    command = ("check", "g.cfg", "--sample", "5", "--max-length", "6", "--json")
+    once = run(*command, cwd=tmp_path).stdout
+    assert once == run(*command, cwd=tmp_path).stdout
+    words = json.loads(once)
+    assert len(words) == 5
+    assert all(word == [*"a" * (len(word) // 2), *"b" * (len(word) // 2)] and len(word) <= 6 for word in words)
+    (tmp_path / "long.cfg").write_text("S -> a a\n", encoding="utf-8")
+    done = run("check", "long.cfg", "--sample", "1", "--max-length", "1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "there is none of at most 1 terminals to draw" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [(("--count", "--sample", "1"), "cannot both"), (("--limit", "a=1"), "are for --count and --sample")],
+)
+def test_options_of_counts_stand_with_a_count(options: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("S -> a\n", encoding="utf-8")
+    done = run("check", "g.cfg", *options, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr

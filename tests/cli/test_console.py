@@ -42,7 +42,6 @@ from tests.cli.program import run
             "not counted within the budget; raise --max-states",
         ),
         (InfiniteLanguage("give a bound on their length (max_length)"), "give a bound on their length (--max-length)"),
-        (InfiniteLanguage("infinitely many; count words instead"), "infinitely many; count words instead (--of words)"),
         # What somebody named so stays as it is.
         (FormalLLMError("there is no terminal max_states"), "there is no terminal max_states"),
     ],
@@ -176,8 +175,8 @@ RULES = f'S -> go S "Go {BAD}" | stop "Stop"\ngo "Go {BAD}"\nstop "Stop"\n%limit
         ("check", "bad.cfg"),
         ("draw", "r.cfg"),
         ("verify", "r.cfg", "plan.txt"),
-        ("sample", "r.cfg"),
-        ("count", "r.cfg", "--rule", f"(next {BAD} b)"),
+        ("check", "r.cfg", "--sample", "1"),
+        ("check", "r.cfg", "--rule", f"(next {BAD} b)"),
         ("check", "p"),
         ("list", "p"),
     ],

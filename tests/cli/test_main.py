@@ -19,7 +19,7 @@ from typer.core import TyperOption
 from formal_llm.cli import console
 from formal_llm.cli.console import EXIT_CODES
 from formal_llm.cli.help_pages import PANELS, USUAL
-from formal_llm.cli.main import app
+from formal_llm.cli.main import COMMANDS, app
 from formal_llm.errors import ResourceNotFound
 from tests.cli.inside import runner
 from tests.cli.program import run
@@ -38,14 +38,21 @@ ROOT = Path(__file__).parents[2]
         (["plan", "openagi", "3", "--limit", "denoising"], 2, "NAME=N"),
         (["plan", "openagi", "3", "--limit", "denoisin=1"], 2, "did you mean denoising"),
         (["plan", "openagi", "3", "--goal", "sound"], 2, "no goal 'sound'. There are: image, text."),
-        (["count", "openagi", "3", "--goal", "sound"], 2, "There are: image, text"),
-        (["sample", "openagi", "3", "--input", "sound"], 2, "There are: image, text"),
-        (["count", "g.cfg", "--goal", "Nigth"], 2, "Did you mean 'Night'"),
-        (["count", "g.cfg", "--input", "image"], 2, "--input is for task packs"),
-        (["count", "loop.cfg", "--of", "derivations"], 2, "count words instead (--of words)"),
-        (["plan", "openagi", "3", "--length-penalty", "1"], 2, "--length-penalty is for --search best-first"),
-        (["plan", "openagi", "3", "--search", "best-first", "--length-penalty", "inf"], 2, "a number from 0, not inf"),
-        (["plan", "openagi", "15", "--max-steps", "3"], 4, "at least 7 are needed; raise it with --max-steps"),
+        (["plan", "openagi", "3", "--goal", "sound"], 2, "There are: image, text"),
+        (["plan", "openagi", "3", "--input", "sound"], 2, "There are: image, text"),
+        (["plan", "g.cfg", "x", "--goal", "Nigth"], 2, "Did you mean 'Night'"),
+        (["plan", "g.cfg", "x", "--input", "image"], 2, "--input is for task packs"),
+        (["count", "g.cfg"], 2, "In its place: check --count"),
+        (["train-planner", "openagi"], 2, "head_training.train_head"),
+        (["diff", "g.cfg", "g.cfg"], 2, "languages.comparison.differences"),
+        (["chekc", "g.cfg"], 2, "Did you mean 'check'?"),
+        (["plan", "openagi", "3", "--config", "longer.toml"], 2, "length_penalty is for --search best-first"),
+        (
+            ["plan", "openagi", "15", "--config", "short.toml"],
+            4,
+            "at least 7 are needed; raise it with max_steps in the file of --config",
+        ),
+        (["plan", "openagi", "3", "--config", "none.toml"], 2, "none.toml: there is no such file"),
         (["plan", "openagi", "3", "--llm", "bultin"], 2, "Did you mean 'builtin'"),
         (["plan", "openagi", "3", "--llm", "openai"], 2, "Did you mean 'openai:MODEL'?"),
         (["plan", "openagi", "3", "--llm", "test:script=9"], 3, "9 is not one of the numbers from 1 to"),
@@ -56,7 +63,7 @@ ROOT = Path(__file__).parents[2]
         (["plan", "openagi", "3", "--llm", "test:script=9,9,9"], 3, "9 is not one of the numbers"),
         (["plan", "openagi", "15", "--max-questions", "1"], 4, "budget of 1 questions is used up with 1 terminals"),
         (["plan", "openagi", "15", "--max-questions", "1"], 4, "in the plan; raise it with --max-questions"),
-        (["plan", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
+        (["try", "openagi", "3", "--lookahead", "sideways"], 2, "'sideways' is not one of 'on', 'off'"),
         (["plan"], 2, "Missing argument"),
         (["plan", "openagi", "3", "--wording", "none.toml"], 2, "none.toml: there is no such file"),
         (["list", "openagi", "--split", "tset"], 2, "Did you mean 'test'"),
@@ -67,8 +74,9 @@ ROOT = Path(__file__).parents[2]
 def test_what_goes_wrong_ends_with_its_code_and_no_traceback(
     arguments: list[str], code: int, said: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "longer.toml").write_text("length_penalty = 1.0\n", encoding="utf-8")
+    (tmp_path / "short.toml").write_text("max_steps = 3\n", encoding="utf-8")
     (tmp_path / "g.cfg").write_text("Day -> eat Night\nNight -> sleep\n", encoding="utf-8")
-    (tmp_path / "loop.cfg").write_text("S -> S | a\n", encoding="utf-8")
     done = run(*arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert said in done.stderr
@@ -106,12 +114,17 @@ def helps() -> dict[tuple[str, ...], str]:
 
 
 def test_help_has_examples_and_the_exit_codes_stand_once(helps: dict[tuple[str, ...], str]) -> None:
-    assert {("plan",), ("train",), ("plan", "travel"), ("guard", "verify")} <= helps.keys()
-    for command in ("plan", "check", "draw", "list", "count", "sample", "verify"):
+    assert {("plan",), ("train",), ("travel", "plan"), ("guard", "verify")} <= helps.keys()
+    for command in ("plan", "check", "draw", "list", "verify"):
         assert f"formal-llm {command}" in helps[(command,)]
     assert [path for path, said in helps.items() if "Exit codes" in said] == [()]
     assert all(f"{code}: {meaning}" in helps[()] for code, meaning in EXIT_CODES.items())
     assert run("--version").stdout.startswith("formal-llm 0")
+
+
+def test_the_list_of_commands_says_what_the_help_of_each_begins_with(helps: dict[tuple[str, ...], str]) -> None:
+    for name, (*_, text) in COMMANDS.items():
+        assert text.split(".")[0] in helps[(name,)], name
 
 
 def test_help_shows_brackets_as_they_are_written(helps: dict[tuple[str, ...], str]) -> None:
@@ -238,7 +251,7 @@ def test_examples_come_last() -> None:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ("formal-llm tr", ["train", "train-planner", "try"]),
+        ("formal-llm tr", ["train", "travel", "try"]),
         ("formal-llm plan openagi --search be", ["best-first"]),
         ("formal-llm verify rea", ["react", "react-5", "react-ablated"]),
         ("formal-llm plan openagi --llm test:r", ["test:random"]),

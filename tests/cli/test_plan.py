@@ -92,13 +92,42 @@ def test_search_strategies(tmp_path: Path) -> None:
     (tmp_path / "g.cfg").write_text("S -> a S | b\n", encoding="utf-8")
     first = run("plan", "openagi", "15", "--llm", "test:random=3", "--search", "best-first", "--show", "word")
     assert first.returncode == 0, first.stderr
-    favoured = ("--length-penalty", "3", "--max-steps", "6")
+    (tmp_path / "c.toml").write_text("length_penalty = 3\nmax_steps = 6\n", encoding="utf-8")
+    favoured = ("--config", "c.toml")
     done = run(
         "plan", "g.cfg", "--llm", "test:random=3", "--search", "best-first", *favoured, "--show", "word", cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    done = run("plan", "openagi", "15", "--llm", "builtin", "--search", "sample", "--seed", "2", "--show", "word")
+    done = run("plan", "openagi", "15", "--llm", "builtin", "--search", "sample", "--show", "word")
     assert "translation" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed = 1\ntreis = 2\n", "c.toml:2:1: unknown key in a configuration of planning: treis"),
+        ("\ntries = 0\n", "c.toml:2:1: tries is a number from 1, not 0"),
+        ("length_penalty = inf\n", "c.toml:1:1: length_penalty is a number from 0, not inf"),
+        ('lookahead = "sideways"\n', "c.toml:1:1: lookahead is"),
+        ("rules = 1\n", "c.toml:1:1: rules is true or false, not 1"),
+    ],
+)
+def test_wrong_settings_of_a_configuration_are_told_with_their_line(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(text, encoding="utf-8")
+    done = run("plan", "openagi", "3", "--config", "c.toml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_a_configuration_changes_how_questions_are_asked(tmp_path: Path) -> None:
+    (tmp_path / "g.cfg").write_text("S -> a | b | c | d | e\n", encoding="utf-8")
+    (tmp_path / "c.toml").write_text("page_size = 2\n", encoding="utf-8")
+    plain, paged = (
+        run("plan", "g.cfg", "x", "--llm", "test:first", "--trace", *config, cwd=tmp_path).stderr
+        for config in ((), ("--config", "c.toml"))
+    )
+    assert "from 1 to 5" in plain
+    assert "from 1 to 5" not in paged
 
 
 # -- how a plan is shown, and how it was made ------------------------------------------------------------

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from formal_llm import Plan, Task
-from formal_llm.cli.train import PANELS, _describe_results, _format_command, _warn_of_idle, read_settings
-from formal_llm.errors import NotationError
+from formal_llm.cli.train import _describe_results, _format_command, _warn_of_idle, read_settings
+from formal_llm.errors import InputError, NotationError
 from formal_llm.rltf.metrics_log import read_log
 from formal_llm.rltf.settings import Settings
 from formal_llm.rltf.trainer import Trained
@@ -54,53 +54,53 @@ def recipe(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> str:
 # -- settings and options ----------------------------------------------------------------------------------------------
 
 
-def test_every_setting_is_an_option_with_its_help(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_tells_every_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    code, printed, _ = run("--help-all")
+    code, printed, _ = run("--help")
     assert code == 0
     told = " ".join(printed.replace("│", " ").split())
     for name, setting in Settings.model_fields.items():
-        assert f"--{name.replace('_', '-')} " in told
-        assert " ".join(str(setting.description).split()) in told, name
-    assert "<constant|linear|cosine>" in told
-    assert "--no-tensorboard" in told
-    for panel in PANELS.values():
-        assert panel in told
-    assert PANELS.keys() <= Settings.model_fields.keys()
+        assert " ".join(f"{name} = {setting.default!r}: {setting.description}".split()) in told
 
 
-def test_options_count_instead_of_the_recipe(recipe: str) -> None:
-    settings = read_settings(recipe, {"samples": 5, "targets": ["q_proj"]})
-    assert (settings.samples, settings.tasks_per_update, settings.targets) == (5, 2, ("q_proj",))
-    assert settings.learning_rate == Settings().learning_rate
-    assert read_settings("openagi", {}).advantage == "reinforce"
+def test_changes_count_instead_of_the_recipe(recipe: str) -> None:
+    settings = read_settings(recipe, ["samples=5", "targets=q_proj,v_proj", "learning_rate=1e-4", "tensorboard=true"])
+    assert (settings.samples, settings.tasks_per_update, settings.targets) == (5, 2, ("q_proj", "v_proj"))
+    assert (settings.learning_rate, settings.tensorboard) == (1e-4, True)
+    assert read_settings(recipe, ["template=enable_thinking=false"]).template == ("enable_thinking=false",)
+    assert read_settings(recipe, ["targets="]).targets == ()
+    assert read_settings("openagi", []).advantage == "reinforce"
 
 
 def test_wrong_settings_say_where_they_stand(recipe: str) -> None:
-    with pytest.raises(NotationError, match="the command line: samples"):
-        read_settings(recipe, {"samples": 0})
+    with pytest.raises(NotationError, match="--set: samples"):
+        read_settings(recipe, ["samples=0"])
+    for wrong in (["samples"], ["samples=2", "samples=3"]):
+        with pytest.raises(InputError, match="give each setting once, as NAME=VALUE"):
+            read_settings(recipe, wrong)
     Path(recipe).write_text("sampels = 3")
     with pytest.raises(NotationError, match=r"mine.toml.*no setting sampels; did you mean samples"):
-        read_settings(recipe, {"samples": 3})
+        read_settings(recipe, ["samples=3"])
 
 
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (("--samples", "0"), 2, "samples: Input should be greater than or equal to 1, not 0"),
-        (("--samples", "x"), 2, "Invalid value for '--samples'"),
-        (("--sampels", "2"), 2, "No such option"),
-        (("--schedule", "steep"), 2, "'constant'"),
-        (("--advantage", "exat"), 2, "did you mean exact?"),
-        (("--train", "trainin"), 2, "Did you mean 'training'?"),
-        (("--train", "185"), 2, "no task '185'"),
-        (("--reward", "refrences"), 2, "Did you mean 'references'?"),
-        (("--reward", "executed"), 2, "formal-llm data openagi"),
-        (("--pack", "openagy"), 2, "Did you mean 'openagi'?"),
-        (("--model", "builtin"), 3, "builtin cannot be trained"),
-        (("--model", "some/where/else"), 3, "no folder 'some/where/else'"),
-        (("--adapter", "nowhere"), 2, "no adapter file"),
-        (("--processes", "2"), 2, "torchrun --nproc-per-node 2"),
+        (("--set", "samples=0"), 2, "samples: Input should be greater than or equal to 1, not '0'"),
+        (("--set", "samples=x"), 2, "samples: Input should be a valid integer"),
+        (("--set", "sampels=2"), 2, "no setting sampels; did you mean samples?"),
+        (("--more", "2"), 2, "No such option"),
+        (("--set", "schedule=steep"), 2, "'constant'"),
+        (("--set", "advantage=exat"), 2, "did you mean exact?"),
+        (("--set", "train=trainin"), 2, "Did you mean 'training'?"),
+        (("--set", "train=185"), 2, "no task '185'"),
+        (("--set", "reward=refrences"), 2, "Did you mean 'references'?"),
+        (("--set", "reward=executed"), 2, "making.make_data"),
+        (("--set", "pack=openagy"), 2, "Did you mean 'openagi'?"),
+        (("--set", "model=builtin"), 3, "builtin cannot be trained"),
+        (("--set", "model=some/where/else"), 3, "no folder 'some/where/else'"),
+        (("--set", "adapter=nowhere"), 2, "no adapter file"),
+        (("--set", "processes=2"), 2, "torchrun --nproc-per-node 2"),
     ],
 )
 def test_what_cannot_be_done_is_said(recipe: str, tmp_path: Path, more: tuple[str, ...], code: int, said: str) -> None:
@@ -117,7 +117,7 @@ def test_recipes_that_are_not_there() -> None:
 
 
 def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None:
-    code, printed, said = run(recipe, "--dry-run", "--warm-start", "2", "--out", str(tmp_path / "run"))
+    code, printed, said = run(recipe, "--dry-run", "--set", "warm_start=2", "--out", str(tmp_path / "run"))
     assert (code, said) == (0, "")
     lines = printed.splitlines()
     assert "samples = 2" in lines
@@ -138,7 +138,7 @@ def test_a_dry_run_tells_and_writes_nothing(recipe: str, tmp_path: Path) -> None
     ],
 )
 def test_recipes_for_larger_models_tell_their_work(model: str, name: str, told: list[str], tmp_path: Path) -> None:
-    code, printed, said = run(name, "--model", model, "--dry-run", "--out", str(tmp_path / "run"))
+    code, printed, said = run(name, "--set", f"model={model}", "--dry-run", "--out", str(tmp_path / "run"))
     assert (code, said) == (0, "")
     lines = printed.splitlines()
     assert set(told) <= set(lines)
@@ -151,7 +151,7 @@ def test_recipes_for_larger_models_tell_their_work(model: str, name: str, told: 
 
 def test_a_run_from_the_recipe_to_the_report(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    code, printed, said = run(recipe, "--evaluate-every", "2", "--out", str(out))
+    code, printed, said = run(recipe, "--set", "evaluate_every=2", "--out", str(out))
     assert code == 0, said
     first, second, *places = printed.splitlines()
     assert first.startswith("held-out reward: ")
@@ -182,14 +182,14 @@ _pressed: list[bool] = []
 def test_ctrl_c_ends_with_a_checkpoint_and_says_how_to_go_on(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     _pressed.clear()
-    reward = ("--reward", f"{__name__}:pressing", "--held-out", "")
-    code, _, said = run(recipe, *reward, "--tensorboard", "--out", str(out))
+    reward = ("--set", f"reward={__name__}:pressing", "--set", "held_out=")
+    code, _, said = run(recipe, *reward, "--set", "tensorboard=true", "--out", str(out))
     assert code == 130
     assert "interrupted after update 1; go on with: " in said
     command = shlex.split(said.partition("go on with: ")[2])
     assert command[:2] == ["formal-llm", "train"]
     assert command[-3:] == ["--out", str(out), "--resume"]
-    assert "--tensorboard" in command
+    assert "tensorboard=true" in command
     code, printed, said = run(*command[2:])
     assert code == 0, said
     assert "going on after update 1" in said
@@ -198,8 +198,8 @@ def test_ctrl_c_ends_with_a_checkpoint_and_says_how_to_go_on(recipe: str, tmp_pa
 
 
 def test_the_command_that_goes_on_starts_as_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    changes = {"updates": 3, "tensorboard": True, "targets": ["q", "v"]}
-    options = "train tiny --updates 3 --tensorboard --targets q --targets v --out runs/one --resume"
+    changes = ["updates=3", "targets=q,v"]
+    options = "train tiny --set updates=3 --set targets=q,v --out runs/one --resume"
     assert _format_command("tiny", Path("runs/one"), changes) == f"formal-llm {options}"
     monkeypatch.setenv("WORLD_SIZE", "4")
     started = "torchrun --standalone --nproc-per-node 4 -m formal_llm"
@@ -211,7 +211,7 @@ def test_the_command_that_goes_on_starts_as_many_processes(monkeypatch: pytest.M
 def test_idle_processes_are_told() -> None:
     assert not list(_warn_of_idle(Settings(tasks_per_update=2), 2))
     assert list(_warn_of_idle(Settings(tasks_per_update=2), 4)) == [
-        "an update has 2 tasks, and each is one process's: 2 of 4 processes wait; raise --tasks-per-update"
+        "an update has 2 tasks, and each is one process's: 2 of 4 processes wait; raise tasks_per_update"
     ]
 
 
@@ -230,7 +230,7 @@ def failing(task: Task, plan: Plan) -> float:
 
 
 def test_a_reward_that_is_no_number_names_the_plan(recipe: str, tmp_path: Path) -> None:
-    code, _, said = run(recipe, "--reward", f"{__name__}:failing", "--out", str(tmp_path / "run"))
+    code, _, said = run(recipe, "--set", f"reward={__name__}:failing", "--out", str(tmp_path / "run"))
     assert code == 2
     assert "is nan, not a finite number (task: 'Given" in said
 
@@ -239,7 +239,7 @@ def test_a_reward_in_the_folder_where_one_stands(recipe: str, tmp_path: Path, mo
     (tmp_path / "reward_beside.py").write_text("def short(task, plan):\n    return 1 / len(plan.word)\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place])
-    code, _, said = run(recipe, "--reward", "reward_beside:short", "--updates", "1", "--out", "run")
+    code, _, said = run(recipe, "--set", "reward=reward_beside:short", "--set", "updates=1", "--out", "run")
     assert code == 0, said
 
 
@@ -248,7 +248,7 @@ def test_two_processes_and_one_voice(recipe: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "formal_llm", "train"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "CUDA_VISIBLE_DEVICES": ""}
-    arguments = [recipe, "--processes", "2", "--updates", "2", "--out", str(out)]
+    arguments = [recipe, "--set", "processes=2", "--set", "updates=2", "--out", str(out)]
     done = subprocess.run(
         [sys.executable, *command, *arguments],
         capture_output=True,

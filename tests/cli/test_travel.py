@@ -1,6 +1,7 @@
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.cli.inside import runner
 from tests.packs.travel.benchmark.folders import SENTENCES, folder
 from tests.packs.travel.trips import trip
 
-plan, verify = runner("plan"), runner("verify")
+plan, verify = partial(runner("travel"), "plan"), partial(runner("travel"), "verify")
 FIELDS = {
     "org": "Lindhaven", "dest": "Port Serin", "days": 3, "people_number": 2, "budget": 9000,
     "date": ["2022-03-10", "2022-03-11", "2022-03-12"],
@@ -27,25 +28,25 @@ WISH = wish()
 
 def test_a_trip_is_planned_offline_and_verified(tmp_path):
     days = tmp_path / "trip.json"
-    code, printed, said = plan("travel", WISH, "--llm", "test:random", "--days-json", str(days))
+    code, printed, said = plan(WISH, "--llm", "test:random", "--days-json", str(days))
     assert code == 0, said
     assert printed.startswith("From:    Lindhaven\nTo:      Port Serin\nDays:    3, 2022-03-10 to 2022-03-12\n")
     assert "Day 3, Saturday 12 March 2022: from Port Serin to Lindhaven" in printed
     assert "of the budget left" in printed
-    code, printed, said = verify("travel", str(days), "--query", WISH)
+    code, printed, said = verify(str(days), "--query", WISH)
     assert code == 0, said
     assert "final                     passed        passed" in printed
 
 
 def test_only_the_days_on_standard_output():
-    for arguments in (("travel", WISH, "--days-json", "-"), ("--days-json", "-", "--llm=test:random", "travel", WISH)):
+    for arguments in ((WISH, "--days-json", "-"), ("--days-json", "-", "--llm=test:random", WISH)):
         code, printed, _ = plan(*arguments)
         assert (code, len(json.loads(printed))) == (0, 3)
 
 
 def test_preferences():
-    assert plan("travel", WISH, "--prefer", "cheap")[0] == 0
-    assert "no preference is 'fun'" in plan("travel", WISH, "--prefer", "fun")[2]
+    assert plan(WISH, "--prefer", "cheap")[0] == 0
+    assert "no preference is 'fun'" in plan(WISH, "--prefer", "fun")[2]
 
 
 def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
@@ -57,7 +58,7 @@ def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
     monkeypatch.setattr("formal_llm.cli.travel.answerer", lambda name, *_: nullcontext(
         FunctionLLM(lambda _: json.dumps(form), can=TEXTS) if name == "test:first" else resolve(name)
     ))  # fmt: skip
-    command = ("travel", SENTENCES[0], "--llm", "builtin", "--reader", "test:first")
+    command = (SENTENCES[0], "--llm", "builtin", "--reader", "test:first")
     code, printed, said = plan(*command)
     assert code == 0, said
     assert "Unclear: A pool would be nice" in printed
@@ -82,17 +83,17 @@ def test_a_sentence_is_filled_into_the_form_by_a_model(monkeypatch):
     ],
 )
 def test_what_cannot_be_planned_says_why(text, code, said):
-    found = plan("travel", text, "--llm", "test:random")
+    found = plan(text, "--llm", "test:random")
     assert found[0] == code
     assert said in found[2]
 
 
 def test_files_that_are_not_there(tmp_path):
-    assert "there is no folder" in plan("travel", WISH, "--days-json", str(tmp_path / "no" / "x.json"))[2]
-    assert plan("travel", WISH, "--database", str(tmp_path / "no"))[0] == 2
-    assert "no such file" in plan("travel", WISH, "--reference", str(tmp_path / "no.json"))[2].lower()
+    assert "there is no folder" in plan(WISH, "--days-json", str(tmp_path / "no" / "x.json"))[2]
+    assert plan(WISH, "--database", str(tmp_path / "no"))[0] == 2
+    assert "no such file" in plan(WISH, "--reference", str(tmp_path / "no.json"))[2].lower()
     (tmp_path / "x.json").write_text("{")
-    assert "this is no JSON" in plan("travel", WISH, "--reference", str(tmp_path / "x.json"))[2]
+    assert "this is no JSON" in plan(WISH, "--reference", str(tmp_path / "x.json"))[2]
 
 
 def test_a_wrong_row_of_the_database_is_named(tmp_path):
@@ -100,7 +101,7 @@ def test_a_wrong_row_of_the_database_is_named(tmp_path):
         ",Name,City,Cuisines,Average Cost,Aggregate Rating\n0,Soup,Oriel,Tea,cheap,4.0\n"
     )
     (tmp_path / "citySet_with_states.txt").write_text("Oriel\tCorvale")
-    code, _, said = plan("travel", WISH, "--database", str(tmp_path))
+    code, _, said = plan(WISH, "--database", str(tmp_path))
     assert code == 2
     assert "clean_restaurant_2022.csv" in said
     assert "cheap" in said
@@ -115,7 +116,7 @@ def written(tmp_path, value):
 def test_an_invalid_plan_ends_with_1_and_says_where(tmp_path):
     days = trip("Lindhaven", "Port Serin")[0]
     wrong = (days[0], replace(days[1], lunch="Nowhere, Oriel"), days[2])
-    code, printed, _ = verify("travel", written(tmp_path, to_json(wrong)), "--query", WISH)
+    code, printed, _ = verify(written(tmp_path, to_json(wrong)), "--query", WISH)
     assert code == 1
     assert "strict: day 2, lunch: 'Nowhere, Oriel' is in Oriel, not in Port Serin (Within Current City)" in printed
 
@@ -125,7 +126,7 @@ def test_the_query_from_a_file(tmp_path):
     file = tmp_path / "query.json"
     for text in (json.dumps(query.to_json()), WISH):
         file.write_text(text)
-        code, printed, said = verify("travel", written(tmp_path, to_text(days)), "--query", str(file), "--json")
+        code, printed, said = verify(written(tmp_path, to_text(days)), "--query", str(file), "--json")
         assert code == 0, said
         assert json.loads(printed)["plans"][0]["verdicts"][1]["final"] is True
 
@@ -141,7 +142,7 @@ def test_the_query_from_a_file(tmp_path):
     ],
 )
 def test_wrong_arguments(tmp_path, plan, options, said):
-    code, _, told = verify("travel", written(tmp_path, plan), *options)
+    code, _, told = verify(written(tmp_path, plan), *options)
     assert code == 2
     assert said in told
 
@@ -150,10 +151,10 @@ def test_submissions_over_the_cases_of_a_folder(tmp_path):
     data = folder(tmp_path)
     plans = [to_json(trip("Lindhaven", "Port Serin")[0]), to_json(trip("Port Serin", "Oriel")[0])]
     lines = "\n".join(json.dumps({"idx": place, "plan": one}) for place, one in enumerate(plans, 1))
-    code, printed, said = verify("travel", written(tmp_path, lines), "--data", str(data))
+    code, printed, said = verify(written(tmp_path, lines), "--data", str(data))
     assert code == 0, said
     assert "100.0% (2/2) |" in printed
-    code, printed, _ = verify("travel", written(tmp_path, lines.splitlines()[0]), "--data", str(data))
+    code, printed, _ = verify(written(tmp_path, lines.splitlines()[0]), "--data", str(data))
     assert code == 1
     assert printed.startswith("1: official: no plan\n1: strict: no plan\n")
 

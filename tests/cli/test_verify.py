@@ -84,13 +84,10 @@ def test_what_plan_prints_can_be_verified() -> None:
 
 
 @pytest.mark.parametrize("rules", ["refunds", "incident", "intake", "daily", "deploy", "openagi", "rewoo"])
-def test_what_check_sample_and_diff_print_can_be_verified(rules: str, tmp_path: Path) -> None:
+def test_what_check_prints_can_be_verified(rules: str) -> None:
     printed = invoke("check", rules).stdout.splitlines()
     plans = [line[15:] for line in printed if line.startswith(("shortest plan", "at random"))]
-    plans.append(invoke("sample", rules, "--max-length", "12", "--seed", "1").stdout)
-    (tmp_path / "other.cfg").write_text("S -> %empty\n", encoding="utf-8")
-    differing = invoke("diff", rules, str(tmp_path / "other.cfg"), "--max-length", "12").stdout
-    plans += [line.split(": ", 1)[1] for line in differing.splitlines() if line.startswith(f"only in {rules}: ")]
+    plans.append(invoke("check", rules, "--sample", "1", "--max-length", "12").stdout)
     assert len(plans) >= 5
     for plan in plans:
         assert run(rules, "-", stdin=plan).exit_code == 0, plan

@@ -61,7 +61,7 @@ def test_rewards_that_are_not_there() -> None:
 
 
 def test_executing_needs_data_and_tools() -> None:
-    with pytest.raises(TrainingError, match="formal-llm data openagi"):
+    with pytest.raises(TrainingError, match="make_data"):
         Ingredients.of(Settings(reward="executed"))
     with pytest.raises(ResourceNotFound, match="Did you mean 'classical'"):
         Ingredients.of(Settings(reward="executed", data="nowhere", toolkit="clasical"))

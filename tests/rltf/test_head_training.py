@@ -19,7 +19,6 @@ from formal_llm.planning.rewordings import LabelledTask
 from formal_llm.rltf.head_training import (
     HeadSettings,
     Maximised,
-    describe_steps,
     log_partitions,
     plan_steps,
     train_head,
@@ -92,16 +91,6 @@ def test_the_same_seed_gives_the_same_head(encoder: BiEncoderScorer) -> None:
 def test_names_that_no_sentence_decides(encoder: BiEncoderScorer) -> None:
     head = train_head(PLANNER, encoder, make_sentences(), (), HeadSettings(1, (0,)), neutral=["beef", "tofu"]).head
     assert (head.steps, head.neutral) == (("wash", "cut"), ("beef", "tofu"))
-
-
-def test_without_sentences(encoder: BiEncoderScorer) -> None:
-    with pytest.raises(ValueError, match="no sentences"):
-        train_head(PLANNER, encoder, [])
-    made = describe_steps(PLANNER, ["beef"], mixed=20)
-    assert LabelledTask(Task("under the tap"), frozenset({"wash"})) in made
-    assert all(steps <= {"wash", "cut", "tofu"} for _, steps in made)
-    assert {len(steps) for _, steps in made} == {1, 2, 3}
-    assert made == describe_steps(PLANNER, ["beef"], mixed=20)
 
 
 WEIGHTED_LOSS_RULES = [

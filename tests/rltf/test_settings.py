@@ -162,7 +162,7 @@ def test_a_digest_is_the_same_in_every_process() -> None:
 def test_the_advice() -> None:
     assert (
         advise_threads(1.0, 3.0, 2)
-        == "one thread is 3.0 times as fast as 2 here: give --threads 1, or set OMP_NUM_THREADS=1"
+        == "one thread is 3.0 times as fast as 2 here: give threads = 1, or set OMP_NUM_THREADS=1"
     )
     assert advise_threads(1.0, 1.05, 2) == advise_threads(3.0, 1.0, 4) == ""
 

@@ -110,7 +110,7 @@ class StepHead:
             )  # fmt: skip
             _check_shapes(head)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{file} is no planner that formal-llm train-planner has written: {error}") from error
+            raise ModelError(f"{file} is no head of a planner (TrainedHead.head.save): {error}") from error
         return head
 
 

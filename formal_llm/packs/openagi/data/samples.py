@@ -1,8 +1,8 @@
 """The reader of task data: folders ``N/inputs`` and ``N/outputs`` with pictures and lines of text.
 
-This is the layout of the OpenAGI benchmark, for its own data and for those of ``formal-llm data openagi``. Each of the
-two folders contains a folder of pictures, one file for each sample, named by its number, or files of texts, one line
-for each sample, or both::
+This is the layout of the OpenAGI benchmark, for its own data and for those of
+:mod:`formal_llm.packs.openagi.data.making`. Each of the two folders contains a folder of pictures, one file for each
+sample, named by its number, or files of texts, one line for each sample, or both::
 
     117/inputs/images/0.png     the picture of sample 0, and so on
     117/inputs/questions.txt    line 1: the question of sample 0, and so on
@@ -113,7 +113,9 @@ def read_data(folder: str | Path) -> dict[int, TaskData]:
     root = Path(folder)
     tasks = [root / number for number in tasks_in(root)]
     if not tasks:
-        raise ResourceNotFound("folder of task data (formal-llm data openagi --out FOLDER makes some)", str(folder), [])
+        raise ResourceNotFound(
+            "folder of task data (formal_llm.packs.openagi.data.making.make_data makes some)", str(folder), []
+        )
     _check_inside(root, tasks)
     return {int(task.name): TaskData(task) for task in tasks}
 
