@@ -252,7 +252,7 @@ def trip_planner(trip: Trip, llm: LLMLike = "builtin", **settings: Unpack[Planne
         raise InputError("limits and constraints on trips could lead to dead ends; write what is wanted into the query")
     summary = summarize_query(trip.query).replace("{", "(").replace("}", ")")
     wording = settings.get("wording") or WORDING
-    parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft")}
+    parts = {name: getattr(wording, name).replace("{task}", summary) for name in ("prompt", "follow_up", "draft_task")}
     settings["wording"] = replace(wording, **parts)
     settings.setdefault("pages", PAGES)
     return Planner(trip, llm, **settings)

@@ -1,7 +1,8 @@
 """``search="draft"``: the model writes a whole plan in one request, and is asked only where that breaks the rules.
 
-The draft is a list of steps by their names, in the order of carrying out: an object by a schema where the model's
-provider enforces one, else JSON or one name a line. The walk follows the valid plan that is nearest to the draft
+The draft is a list of steps by their names, in the order of carrying out, with commas between them, one a line, or as
+JSON. (Held to a schema of lists of names, a model of 1.5 billion weights listed nearly all there are.) The walk follows
+the valid plan that is nearest to the draft
 (:func:`~formal_llm.automata.languages.nearest_words.find_continuation`) as far as the draft determines it. Where the
 nearest plan has a step that the draft has not, or several options are equally near, the question is asked with the
 draft in sight, and the nearest plan is found anew. So a draft that keeps the rules is one request, and whatever was
@@ -25,7 +26,7 @@ from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.symbols import selection_members
-from formal_llm.llms.question import Answer, Message, Question
+from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.search import Ask, ask_once, greedy
@@ -73,7 +74,6 @@ class DraftRules:
         names: the names of a draft.
         free: the names that a draft may leave out: what calls are applied to, the answers of a chart.
         most: the most names of a draft.
-        schema: the JSON schema of a draft.
         prefix, calls: whether words run from the last step to the first; whether plans are nested calls.
     """
 
@@ -96,12 +96,7 @@ class DraftRules:
                 answer = move.text or vocabulary.label(move.read)
                 self._labels[f"{move.question} {answer}".casefold()] = move.read
         least = table.lookahead.least_length(table.automaton.start())
-        # Small models write the same names again and again where nothing ends their list.
         self.most = _FREE_STEPS + 2 * int(min(least, _FREE_STEPS * 10))
-        items = {"type": "array", "items": {"enum": list(self.names)}, "maxItems": self.most}
-        self.schema = {
-            "type": "object", "properties": {"plan": items}, "required": ["plan"], "additionalProperties": False,
-        }  # fmt: skip
 
     def read_draft(self, text: str) -> DraftNames:
         """Read a draft: ``{"plan": [names]}``, a JSON list of names, or names on lines or with blanks between them."""
@@ -208,10 +203,9 @@ def build_request(walk: Walk, rules: DraftRules) -> TextRequest:
         "limits": _write_paragraph("How often, and up to which sums:", describe_limits(table)),
         "rules": _write_paragraph("The rules of a plan:", describe_rules(table, calls=rules.calls)),
     }
-    prompt = wording.ask_draft(task, parts)
-    messages = (*wording.before((), task, table.rules), Message("user", prompt))
+    messages = wording.ask_draft(task, parts, table.rules)
     tokens = _TOKENS + _STEP_TOKENS * rules.most
-    return TextRequest(messages, max_tokens=tokens, task=task, walk=walk.name, schema=rules.schema)
+    return TextRequest(messages, max_tokens=tokens, task=task, walk=walk.name)
 
 
 def _write_paragraph(heading: str, lines: str) -> str:

@@ -27,7 +27,7 @@ from formal_llm.planning.plans.tree import Node, is_nested, only_terminal, path_
 from formal_llm.planning.walks.choices import Choice
 
 _PROMPT = dict.fromkeys(("task", "progress", "target", "options", "instruction"), "")
-_DRAFT = dict.fromkeys(("task", "names", "rules", "limits", "instruction"), "")
+_DRAFT = dict.fromkeys(("names", "rules", "limits"), "")
 #: The templates of a wording, each with the placeholders that it may use.
 FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("prompt", _PROMPT), ("follow_up", _PROMPT), ("system", {"task": "", "rules": ""}),
@@ -41,7 +41,7 @@ FIELDS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("more_option", {"count": 1}), ("group_option", {"group": "", "count": 1}), ("page_taken", {"options": ""}),
     ("uncertain_option", {"option": ""}),
     ("page_wanted", {"count": 1}), ("look", {"task": "", "options": "", "instruction": ""}),
-    ("draft_form", {}), ("draft_wanted", {"plan": ""}),
+    ("draft_task", {"task": ""}), ("draft_wanted", {"plan": ""}),
 )  # fmt: skip
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 
@@ -120,9 +120,10 @@ class Wording:
             punctuation gets a colon.
         look: the question for all steps of a plan (``search="exact"``); may use ``{task}``, ``{options}`` and
             ``{instruction}``. The task comes last, so that a model reads what comes before only once.
-        draft: the request for a draft of the whole plan (``search="draft"``). May use ``{task}``, ``{names}`` (the
-            names that plans consist of), ``{limits}``, ``{rules}`` (both end with an empty line), ``{instruction}``.
-        draft_form: the form of a draft.
+        draft: the request for a draft of the whole plan (``search="draft"``). May use ``{names}`` (the names that
+            plans consist of), ``{limits}`` and ``{rules}`` (both end with an empty line). It is the same for all tasks,
+            and stands in the system message.
+        draft_task: the task in that request, as the message of the user.
         draft_wanted: the note in a question at which the draft breaks the rules; may use ``{plan}``.
     """
 
@@ -163,11 +164,12 @@ class Wording:
         "A plan is made of these steps:\n{options}\n\nWhich of them does the best plan for the task have?\n"
         "{instruction}\n\nTask description: {task}"
     )
-    draft: str = "A plan is made of these steps:\n{names}\n\n{limits}{rules}{instruction}\n\nTask description: {task}"
-    draft_form: str = (
-        "Which steps does the task need? Write just these, as few as possible, in the order in which they are carried "
-        'out, by their names from above, as JSON: {"plan": [names]}.'
+    draft: str = (
+        "You choose the steps of a plan for a task. The steps are:\n{names}\n\n{limits}{rules}"
+        "Answer with the names of just the steps that are needed, in the order in which they are carried out, as few "
+        "as possible, with commas between them, and nothing else."
     )
+    draft_task: str = "{task}"
     draft_wanted: str = "Your draft of the plan was: {plan}."
 
     def __post_init__(self) -> None:
@@ -258,9 +260,11 @@ class Wording:
             return self
         return replace(self, system=f"{self.system}\n\n{RULES}" if self.system else RULES)
 
-    def ask_draft(self, task: str, parts: Mapping[str, str]) -> str:
-        """Write the request for a draft; ``parts`` has names, rules and limits."""
-        return fill_template(self.draft, {"task": task, "instruction": self.draft_form, **parts})
+    def ask_draft(self, task: str, parts: Mapping[str, str], rules: Callable[[], str] = str) -> tuple[Message, ...]:
+        """Write the request for a draft; ``parts`` has names, rules and limits, ``rules`` is as of :meth:`before`."""
+        before = replace(self, examples=()).before((), task, rules)
+        system = "\n\n".join([*(message.content for message in before), fill_template(self.draft, parts)])
+        return Message("system", system), Message("user", fill_template(self.draft_task, {"task": task}))
 
     def ask_steps(self, task: str, options: Sequence[str]) -> str:
         """Write the question for all steps of a plan at once."""

@@ -90,7 +90,7 @@ class Drafts:
         self.rng, self.query, self.world, self.slips, self.prompts = random.Random(seed), query, world, slips, []
 
     def __call__(self, asked):
-        self.prompts.append(asked.messages[-1].content)
+        self.prompts.append("\n".join(message.content for message in asked.messages))
         names = {line[2:].split(":")[0] for line in self.prompts[-1].splitlines() if line.startswith("- ")}
         cities = [city for city in self.world.cities("Somewhere") if city in names]
         word = list(Trip(self.query, self.world, cities=cities, sensible=True).find_cheapest())
