@@ -27,7 +27,7 @@ from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, rea
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.shell.commands import add_effects
+from formal_llm.guard.shell import add_effects
 from formal_llm.guard.traces.trace import get_text
 from formal_llm.planning.json_data import JSON
 

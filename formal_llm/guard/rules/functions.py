@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,8 +26,7 @@ from formal_llm.guard.rules.data import (
     to_text,
     write_constant,
 )
-from formal_llm.guard.shell.commands import shell_data
-from formal_llm.guard.shell.paths import is_inside_folder
+from formal_llm.guard.shell import inside, read_plain
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -104,7 +102,7 @@ def _are_inside_folders(paths: Value, folders: Value) -> bool:
 
 def _do_reach_folders(paths: Value, folders: Value) -> bool:
     """Return whether a path, or one of a list, is in a folder, or in one of a list."""
-    return any(is_inside_folder(path, folder) for path in _list_texts(paths) for folder in _list_texts(folders))
+    return any(inside(path, folder) for path in _list_texts(paths) for folder in _list_texts(folders))
 
 
 def _list_texts(value: Value) -> list[str]:
@@ -114,18 +112,26 @@ def _list_texts(value: Value) -> list[str]:
 def _has_command(commands: Value, wanted: Value) -> bool:
     """Return whether one of some commands begins with these words; ``*`` in a word stands for any characters.
 
-    Words behind ``...`` may come anywhere behind those before it. The commands are lists of words, or a shell line,
-    which is parsed into them.
+    Words behind ``...`` may come anywhere behind those before it. The commands are lists of words, or a shell line;
+    of one that is not plain it is not known.
     """
     words = to_text(wanted).split()
+    return any(_begins_with(one, words) for one in _list_commands(commands))
+
+
+def _keeps_to_commands(commands: Value, wanted: Value) -> bool:
+    """Return whether each command begins with the words of one of a list."""
+    allowed = [words.split() for words in _list_texts(wanted)]
+    return all(any(_begins_with(one, words) for words in allowed) for one in _list_commands(commands))
+
+
+def _list_commands(commands: Value) -> list[list[Value]]:
     if isinstance(commands, str):
-        commands = _read_commands(commands)
-    return any(isinstance(one, list | tuple) and _begins_with(list(one), words) for one in _require_list(commands))
-
-
-@lru_cache(1024)
-def _read_commands(line: str) -> Value:
-    return shell_data(line)["commands"]
+        read = read_plain(commands)
+        if read is None:
+            raise Undetermined("the shell line is not plain")
+        return [list(words) for words in read.commands]
+    return [_require_list(one) for one in _require_list(commands)]
 
 
 def _begins_with(actual: list[Value], words: list[str]) -> bool:
@@ -283,6 +289,7 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "inside": ConditionFunction(_are_inside_folders, 2, 2),
     "reaches": ConditionFunction(_do_reach_folders, 2, 2),
     "runs": ConditionFunction(_has_command, 2, 2),
+    "keeps_to": ConditionFunction(_keeps_to_commands, 2, 2),
     "matching": ConditionFunction(_select_matching, 2, 2),
     "keys": ConditionFunction(_list_keys),
     "within": ConditionFunction(_is_subset, 2, 2),

@@ -10,7 +10,7 @@ from typing import cast
 
 from formal_llm.errors import TraceError
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
-from formal_llm.guard.shell.commands import add_effects
+from formal_llm.guard.shell import add_effects
 from formal_llm.planning.json_data import JSON
 
 #: A JSON object.

@@ -29,9 +29,9 @@ from formal_llm.guard.hooks.hook import (
 RULES = """
 read: Read
 edit: Edit
-push: Bash[programs contains "touch"]
-unknown: Bash[len(unknown) > 0]
-tests: Bash[programs contains "pytest"]
+push: Bash[plain and programs contains "touch"]
+unknown: Bash[not plain]
+tests: Bash[plain and programs contains "pytest"]
 deploy: Deploy
 rule read-first: read before edit
 rule one-push: at most 1 push
@@ -99,8 +99,8 @@ def test_a_session(tmp_path: Path) -> None:
     held = agent.stop()
     assert held["decision"] == "block"
     assert "pytest" in held["reason"] or "tests" in held["reason"]
-    assert agent.before("Bash", command="cd x && python -m pytest || pytest -q") == "passes"
-    agent.after("Bash", command="cd x && python -m pytest || pytest -q")
+    assert agent.before("Bash", command="cd x && pytest || pytest -q") == "passes"
+    agent.after("Bash", command="cd x && pytest || pytest -q")
     assert agent.stop() == {}
     assert [row["told"] for row in agent.rows()].count(False) == 3  # a call that was refused, and two stops
 
@@ -108,7 +108,8 @@ def test_a_session(tmp_path: Path) -> None:
 def test_shell_lines_by_their_words(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     assert agent.before("Bash", command="echo touch") == "passes"
-    assert agent.before("Bash", command="bash -c 'sudo touch now'") == "passes"
+    assert agent.before("Bash", command="bash -c 'sudo touch now'") == "deny"
+    assert agent.before("Bash", command="true; touch") == "passes"
     assert agent.before("Bash", command="true; touch") == "deny"
     assert agent.before("Bash", command="$CMD now") == "deny"
 

@@ -40,13 +40,18 @@ def test_lists() -> None:
 def test_what_a_shell_line_runs() -> None:
     runs = FUNCTIONS["runs"].work
     assert runs([["git", "push", "origin"]], "git push")
-    assert runs("cd lib && sudo git -C . push", "git push") and runs("python3 -m pytest -q", "python* -m pytest")
-    assert not runs('echo "git push"', "git push") and not runs("", "git push")
+    assert runs("cd lib && git push", "git push") and runs("uv run pytest -q", "uv* run pytest")
+    assert not runs('echo "git push"', "git push") and not runs("ls", "git push")
     assert runs("git push origin main -f", "git push ... -f") and runs("git push -f", "git push ... -f")
     assert runs("a b c d e", "a ... c d") and runs("a b c b d", "a ... b d") and runs("a", "a ...")
     assert not runs("a b c d", "a ... d c") and not runs("a b", "a ... b c") and not runs("b a", "a ... b")
     with pytest.raises(Undetermined):
         runs(3, "git push")
+    with pytest.raises(Undetermined, match="not plain"):
+        runs("$X", "git push")
+    keeps = FUNCTIONS["keeps_to"].work
+    assert keeps("git status && ls -l", ["ls", "git status"]) and keeps([], "ls")
+    assert not keeps("git push && ls", ["ls", "git status"]) and not keeps("lsx", "ls")
 
 
 def test_operators() -> None:

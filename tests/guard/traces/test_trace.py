@@ -20,7 +20,7 @@ def test_arguments() -> None:
     made = TraceBuilder("r")
     for arguments in ('{"a": 1}', {"a": 1}, None, "", [1], '"x"'):
         made.add_call("f", arguments, "1", "here")  # type: ignore[arg-type]
-    made.add_call("Bash", '{"command": "sudo git push"}', "2", "here")
+    made.add_call("Bash", '{"command": "git push"}', "2", "here")
     found = [dict(one.arguments) for one in made.events if isinstance(one, Call)]
     assert found[:6] == [{"a": 1}, {"a": 1}, {}, {}, {"value": [1]}, {"value": "x"}]
-    assert found[6]["commands"] == [["sudo", "git", "push"], ["git", "push"]]
+    assert found[6]["commands"] == [["git", "push"]]
