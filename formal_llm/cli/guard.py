@@ -44,8 +44,7 @@ Examples:
 """
 VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, and where.
 
-Read are the log of a guard (is it what was written?), messages of OpenAI (chat and Responses) and Anthropic, spans of
-OpenTelemetry for generative AI, and transcripts of our agents; JSON, or JSON lines.
+Read are the log of a guard (is it what was written?), and chat messages of OpenAI and Anthropic; JSON, or JSON lines.
 
 Examples:
 

@@ -28,7 +28,7 @@ from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
 from formal_llm.guard.guard import Guard, GuardState
 from formal_llm.guard.shell import add_effects
-from formal_llm.guard.traces.trace import get_text
+from formal_llm.guard.traces import get_text
 from formal_llm.planning.json_data import JSON
 
 #: The maximum number of bytes of input.
