@@ -183,53 +183,6 @@ def _count_years(first: Value, last: Value) -> int:
     return end.year - begin.year - ((end.month, end.day) < (begin.month, begin.day))
 
 
-#: What agrees at the beginning of a text: English, German, Dutch, French, Spanish, Italian, Portuguese.
-_AGREEING = re.compile(
-    r"(?:yes|yep|yeah|yup|i agree|i confirm|i approve|go ahead|proceed|do it|do so|let's do it"
-    r"|ja|jawohl|jep|mach das|nur zu|ich bestätige|ich stimme zu|ga je gang|ga door|ik bevestig"
-    r"|oui|allez-y|vas-y|je confirme|je suis d'accord|sí|adelante|confirmo|claro que sí|hazlo|hágalo"
-    r"|sì|procedi|proceda|sim|pode continuar|prossiga|concordo|vá em frente)(?![\w'-])"
-)
-#: What may come before that, and what agrees where a text has nothing else.
-_POLITE = (
-    r"(?:please|thanks|thank you|great|perfect|oh|well|bitte|danke|super|alstublieft|merci|s'il vous plaît"
-    r"|por favor|gracias|grazie|per favore|prego|obrigad[oa])"
-)
-_WEAK = (
-    r"(?:ok|okay|sure|alright|all right|fine|good|sounds good|right|correct|that's correct|that is correct|agreed"
-    r"|confirm|confirmed|approved?|of course|absolutely|definitely|certainly|genau|gut|klar|natürlich|in ordnung"
-    r"|einverstanden|akkoord|d'accord|bien|bien sûr|si|vale|claro|de acuerdo|por supuesto|va bene|certo|d'accordo)"
-)
-#: What makes a text unclear wherever it is: questions, quotations, refusals, doubts, conditions, exceptions, delays.
-_UNCLEAR = re.compile(
-    r"[?\"“”„«»]|^please confirm|(?<!\w)(?:no|not|\w+n't|dont|cant|wont|cannot|never|nor|neither|none|nothing|nope|nah"
-    r"|refuse|decline|deny|disagree|without|but|however|although|though|except|unless|if|when|once|until|before|after"
-    r"|first(?! class)|only|just the|instead|rather|wait|stop|hold|later|yet|maybe|perhaps|probably|possibly|guess"
-    r"|think|suppose|unsure|doubt|depends?|provided|assuming|as long as|actually|wrong|question|wonder\w*"
-    r"|let me(?! know)|yeah right|chang\w* (?:my|our) mind|second thoughts?|forget|scrap|abort|hang on|take \w+ back"
-    r"|überlegt|van gedachten|changé d'avis|cambia[dt]o (?:de )?(?:idea|opinión)|mud\w+ de ideia"
-    r"|nein|nicht|nichts|kein\w*|nie|niemals|aber|doch|wenn|falls|außer|ohne|erst|nur"
-    r"|bevor|später|warte\w*|vielleicht|nee|niet|geen|nooit|maar|als|tenzij|alleen|eerst|wacht|misschien"
-    r"|non|ne|pas|jamais|rien|mais|quand|sauf|sans|seulement|d'abord|avant|attend\w*|peut-être|plus tard"
-    r"|nunca|nada|pero|cuando|salvo|excepto|sin|solo|sólo|primero|antes|esper\w*|quizás?|tal vez|luego|después"
-    r"|ma|però|quando|tranne|senza|prima|aspett\w*|forse|dopo|não|nem|mas|exceto|sem|só|talvez|depois"
-    r"|(?:sí|sim|sì|oui),? (?:si|se))(?!\w)"
-)
-#: A longer text says more than yes.
-_MOST_WORDS = 40
-
-
-def _does_agree(value: Value) -> bool:
-    """Return whether a text agrees to what was asked; one that is unclear does not."""
-    text = unicodedata.normalize("NFKC", to_text(value)).casefold().replace("’", "'").strip()
-    text = re.sub(r"^[\"“„«‘'](.*)[\"”“»'](\W?)$", r"\1\2", text)  # nothing but a quotation
-    if _UNCLEAR.search(text) or len(text.split()) > _MOST_WORDS:
-        return False
-    if re.fullmatch(rf"(?:{_POLITE}\W+)*{_WEAK}(?:\W+(?:{_WEAK}|{_POLITE}))*\W*", text):
-        return True
-    return bool(_AGREEING.match(re.sub(rf"^(?:(?:{_POLITE}|{_WEAK})(?!\w)\W*)+", "", text)))
-
-
 #: How many characters in a row a text has in common with another one that it stems from.
 _COMMON = 12
 
@@ -294,7 +247,6 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "keys": ConditionFunction(_list_keys),
     "within": ConditionFunction(_is_subset, 2, 2),
     "overlap": ConditionFunction(_do_overlap, 2, 2),
-    "agrees": ConditionFunction(_does_agree),
     "years": ConditionFunction(_count_years, 2, 2),
 }
 
