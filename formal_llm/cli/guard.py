@@ -26,7 +26,7 @@ In front of MCP servers: to its client this is one MCP server, on standard input
 machine. It lists the tools that the rules allow now, checks each call again, and asks a person where the rules say so.
 
 As a hook of Claude Code or Codex (--hook): one event on standard input, the answer on standard output. It takes --state
-FOLDER for the sessions, and --key FILE to sign their logs.
+FOLDER for the sessions.
 
 Over what was recorded (guard verify): where logs and traces break which rule.
 
@@ -44,8 +44,7 @@ Examples:
 """
 VERIFY_HELP = """Verify what was recorded: which rules a trace breaks, and where.
 
-Read are the log of a guard (is it what was written?), messages of OpenAI (chat and Responses) and Anthropic, spans of
-OpenTelemetry for generative AI, and transcripts of our agents; JSON, or JSON lines.
+Read are the log of a guard (is it what was written?), and chat messages of OpenAI and Anthropic; JSON, or JSON lines.
 
 Examples:
 
@@ -86,7 +85,6 @@ class GuardGroup(PlainGroup):
 
 app = typer.Typer(help=HELP, cls=GuardGroup, no_args_is_help=True)
 RulesArgument = Annotated[Path, typer.Argument(metavar="RULES", help="A file of rules (.guard).")]
-KeyOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The key that signs the log (HMAC-SHA256).")]
 GuaranteeOption = Annotated[
     GuaranteeName,
     typer.Option(help="some: some continuation keeps the rules; whatever: there is one whatever tools return."),
@@ -110,7 +108,6 @@ def serve(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The audit log; the run goes on after what it contains.")
     ] = None,
-    key: KeyOption = None,
     port: Annotated[int | None, typer.Option(help="Serve over HTTP on this port of this machine.")] = None,
     guarantee: GuaranteeOption = GuaranteeName.some,
     unsure: Annotated[
@@ -121,7 +118,7 @@ def serve(
 ) -> None:
     """Serve."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import AuditLog, make_audit, read_key
+    from formal_llm.guard.audit import AuditLog, make_audit
     from formal_llm.guard.mcp.serving import serve_guard as run
 
     read = _rules(rules)
@@ -131,8 +128,7 @@ def serve(
 
     behind = _servers(words, server, servers)
     # The fingerprint of the rules alone: which tools there are may change.
-    signing = read_key(key) if key else b""
-    record = AuditLog(log, make_guard().fingerprint, signing) if log else None
+    record = AuditLog(log, make_guard().fingerprint) if log else None
     run(
         behind, make_guard, audit=make_audit(record) if record else None,
         past=record.read_events() if record else (), port=port, timeout=timeout,
@@ -166,12 +162,11 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="HASH", help="The hash that the last line of the log had.")
     ] = None,
-    key: KeyOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Verify what was recorded."""
     from formal_llm.guard import Guard
-    from formal_llm.guard.audit import is_log, read_key, read_log
+    from formal_llm.guard.audit import is_log, read_log
     from formal_llm.guard.traces import read_traces
     from formal_llm.guard.verifying import count_by_rule, verify_trace
 
@@ -179,9 +174,7 @@ def verify(
     wrong: list[str] = []
     last = ""
     if is_log(trace):
-        reading = read_log(trace, read_key(key) if key else b"")
-        if reading.signed and key is None:
-            err().print("note: the log is signed; its signatures are checked with --key")
+        reading = read_log(trace)
         wrong = [str(fault) for fault in reading.faults]
         last = reading.head
         if head is not None and head not in {entry.hash for entry in reading.entries}:

@@ -6,19 +6,16 @@
     {"at":"2026-11-22T16:00:00+00:00","event":{"call":"pay"},"told":true,"before":"51ab...","hash":"c07e..."}
 
 The hash of a line is the SHA-256 of everything before it in the line, including the hash of the previous line. A log
-is extended under a lock of its file, and a line counts only once it is on the disk. A line that was cut off, because
-the machine or the process died while it was written, never counted: the next line records it.
+is extended under a lock of its file, and a line counts only once it is on the disk. A last line that was cut off,
+because the machine or the process died while it was written, never counted: the next writer removes it.
 
-Anybody who may write the file can write all of it anew. A *signed* log has in each line an HMAC-SHA256 of what is
-before it in the line, under a key that is not in the log: without the key, no line can be made.
-
-Removing lines at the end of a log leaves no trace in it, signed or not. To detect that, keep the last hash elsewhere.
+Removing lines at the end of a log leaves no trace in it, and who may write the file can write all of it anew. To detect
+that, keep the last hash elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -29,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from formal_llm.authored.files import check_plain, read_bytes
+from formal_llm.authored.files import check_plain
 from formal_llm.errors import RecordError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
 from formal_llm.planning.json_data import JSON
@@ -42,14 +39,6 @@ FORMAT = "formal-llm guard log 1"
 NOTHING = "0" * 64
 #: The length of the end of a line, which contains its hash.
 _TAIL = len(',"hash":""}') + 64
-_SIGNATURE = len(',"mac":""') + 64
-#: The least number of bytes of a key.
-_LEAST_KEY = 16
-#: The maximum number of bytes kept of a line that was cut off.
-_MOST_TORN = 2_000
-#: The maximum size in bytes of a line and of a log.
-MOST_LINE = 64_000_000
-MOST_LOG = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +68,16 @@ class LogReading:
     Attributes:
         entries: its lines without the damaged ones.
         faults: the places where it was changed.
-        torn: the last line if it was cut off, otherwise empty. Such a line never counted.
-        rules: the fingerprint of the rules it was written under; empty if it does not record one.
+        torn: whether the last line was cut off. Such a line never counted.
     """
 
     entries: tuple[Entry, ...]
     faults: tuple[Fault, ...]
-    torn: str = ""
+    torn: bool = False
 
     @property
     def rules(self) -> str:
-        """The fingerprint of the rules."""
+        """The fingerprint of the rules it was written under; empty if it does not record one."""
         fingerprint = self.entries[0].row.get("rules") if self.entries else None
         return fingerprint if isinstance(fingerprint, str) else ""
 
@@ -98,28 +86,6 @@ class LogReading:
         """The hash of the last line; a copy of it reveals later whether lines are missing at the end."""
         return self.entries[-1].hash if self.entries else NOTHING
 
-    @property
-    def signed(self) -> bool:
-        """Whether it has signatures, which are checked if a key was given."""
-        return any("mac" in entry.row for entry in self.entries)
-
-
-def read_key(path: str | os.PathLike[str]) -> bytes:
-    """Read the key of signed logs; white space around it does not count.
-
-    Raises:
-        RecordError: the file cannot be read, or the key is too short.
-    """
-    try:
-        key = read_bytes(path, 10_000).strip()
-    except OSError as error:
-        raise RecordError(f"the key {path} cannot be read: {error.strerror}") from error
-    if len(key) < _LEAST_KEY:
-        raise RecordError(
-            f"the key {path} has fewer than {_LEAST_KEY} bytes; make one: head -c 32 /dev/urandom | base64 > {path}"
-        )
-    return key
-
 
 class AuditLog:
     """A log on disk that several processes may append to.
@@ -127,16 +93,11 @@ class AuditLog:
     Args:
         path: the file; it is created if it is missing.
         rules: the fingerprint of the rules, for the first line.
-        key: the key that signs the lines; empty for a log without signatures.
-
-    Raises:
-        RecordError: the path is not a regular file, or cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], rules: str = "", key: bytes = b"") -> None:
+    def __init__(self, path: str | os.PathLike[str], rules: str = "") -> None:
         self.path = Path(path)
         self.rules = rules
-        self.key = key
 
     def append(self, row: Mapping[str, JSON]) -> str:
         """Append a line, wait until it is on the disk, and return its hash.
@@ -151,7 +112,7 @@ class AuditLog:
         """Read the events that the state of a guard accepted, so that a run can go on after them.
 
         Raises:
-            RecordError: the log cannot be read, was changed, or is signed with another key.
+            RecordError: the log cannot be read or was changed.
         """
         with self.held() as held:
             reading = held.read()
@@ -182,7 +143,6 @@ class HeldLog:
     """A log that is locked against other writers.
 
     Attributes:
-        key: the key that signs its lines.
         head: the hash of its last line; None before anything was read or appended.
     """
 
@@ -190,49 +150,29 @@ class HeldLog:
         self._number = number
         self.path = log.path
         self._rules = log.rules
-        self.key = log.key
         self.head: str | None = None
-        self._torn = ""
-
-    @property
-    def version(self) -> tuple[int, int, int, int]:
-        """Which file this is, and when it was last changed: where this is the same, nobody has written to it."""
-        found = os.fstat(self._number)
-        return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
     def read(self) -> LogReading:
         """Read the whole log."""
         size = os.fstat(self._number).st_size
-        if size > MOST_LOG:
-            raise RecordError(f"the log {self.path} has more than {MOST_LOG:,} bytes; begin another one")
-        reading = read_lines(os.pread(self._number, size, 0), self.key)
+        reading = read_lines(os.pread(self._number, size, 0))
         if not reading.faults:
-            self._require_key(reading.signed)
             self.head = reading.head
         return reading
-
-    def _require_key(self, signed: bool) -> None:
-        if signed and not self.key:
-            raise RecordError(f"the log {self.path} is signed, and goes on only with its key")
 
     def append(self, *rows: Mapping[str, JSON]) -> str:
         """Append lines as :meth:`AuditLog.append` does; without any, only the first line of a new log is written."""
         self._cut_torn_line()
         if self.head is None:
             self.head = self._read_last_hash()
-        lines: list[Mapping[str, JSON]] = []
-        if self.head == NOTHING and os.fstat(self._number).st_size == 0:
-            lines.append({"format": FORMAT, "rules": self._rules})
-        for row in rows:
-            lines.append({"at": datetime.now(UTC).isoformat(), **row, **({"torn": self._torn} if self._torn else {})})
-            self._torn = ""
+        lines: list[Mapping[str, JSON]] = [{"at": datetime.now(UTC).isoformat(), **row} for row in rows]
+        if os.fstat(self._number).st_size == 0:
+            lines.insert(0, {"format": FORMAT, "rules": self._rules})
         written = b""
         head = self.head
         for line in lines:
-            text, head = seal_line(line, head, self.key)
+            text, head = seal_line(line, head)
             written += text
-        if len(written) > MOST_LINE:
-            raise RecordError(f"a line of a log has at most {MOST_LINE:,} bytes")
         try:
             count = 0
             while count < len(written):
@@ -244,13 +184,11 @@ class HeldLog:
         return head
 
     def _cut_torn_line(self) -> None:
-        """Remove a last line that was cut off, and remember it for the next one."""
+        """Remove a last line that was cut off."""
         size = os.fstat(self._number).st_size
         if not size or os.pread(self._number, 1, size - 1) == b"\n":
             return
-        start = self._find_line_start(size)
-        self._torn = os.pread(self._number, min(size - start, _MOST_TORN), start).decode("utf-8", "replace")
-        os.ftruncate(self._number, start)
+        os.ftruncate(self._number, self._find_line_start(size))
         self.head = None
 
     def _find_line_start(self, end: int) -> int:
@@ -269,13 +207,12 @@ class HeldLog:
         if not size:
             return NOTHING
         start = self._find_line_start(size - 1)
-        entry, problem = _read_line(os.pread(self._number, size - 1 - start, start), 0, self.key)
+        entry, problem = _read_line(os.pread(self._number, size - 1 - start, start), 0)
         if entry is None:
             raise RecordError(
                 f"the last line of the log {self.path} was changed; keep the file as evidence, and begin another one "
                 f"({problem})"
             )
-        self._require_key("mac" in entry.row)
         return entry.hash
 
 
@@ -302,31 +239,23 @@ class _LockedDescriptor:
         os.close(self.number)  # which releases the lock
 
 
-def seal_line(row: Mapping[str, JSON], before: str, key: bytes = b"") -> tuple[bytes, str]:
-    """Write a line of a log, signed if there is a key, and return it with its hash."""
+def seal_line(row: Mapping[str, JSON], before: str) -> tuple[bytes, str]:
+    """Write a line of a log, and return it with its hash."""
     text = json.dumps({**row, "before": before}, ensure_ascii=False, separators=(",", ":"))
     body = text.encode("utf-8", "backslashreplace")[:-1]  # a lone surrogate is not valid UTF-8
-    if key:
-        body += _sign_line(body, key)
     digest = hashlib.sha256(body).hexdigest()
     return body + f',"hash":"{digest}"}}\n'.encode(), digest
 
 
-def _sign_line(body: bytes, key: bytes) -> bytes:
-    return f',"mac":"{hmac.digest(key, body, "sha256").hex()}"'.encode()
-
-
-def read_log(path: str | os.PathLike[str], key: bytes = b"") -> LogReading:
-    """Read a log on disk, and check that it is what was written, and signed with the key if one is given.
+def read_log(path: str | os.PathLike[str]) -> LogReading:
+    """Read a log on disk, and check that it is what was written.
 
     Raises:
         RecordError: the file cannot be read.
     """
     try:
         check_plain(path)
-        if Path(path).stat().st_size > MOST_LOG:
-            raise RecordError(f"the log {path} has more than {MOST_LOG:,} bytes")
-        return read_lines(Path(path).read_bytes(), key)
+        return read_lines(Path(path).read_bytes())
     except OSError as error:
         raise RecordError(f"the log {path} cannot be read: {error.strerror}") from error
 
@@ -341,14 +270,14 @@ def is_log(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def read_lines(data: bytes, key: bytes = b"") -> LogReading:
-    """Read the lines of a log, and check that they are what was written, and signed with the key if one is given."""
+def read_lines(data: bytes) -> LogReading:
+    """Read the lines of a log, and check that they are what was written."""
     *lines, last = data.split(b"\n")
     entries: list[Entry] = []
     faults: list[Fault] = []
     before = NOTHING
     for number, line in enumerate(lines, 1):
-        entry, problem = _read_line(line, number, key)
+        entry, problem = _read_line(line, number)
         if entry is None:
             faults.append(Fault(number, problem))
             before = ""
@@ -359,18 +288,15 @@ def read_lines(data: bytes, key: bytes = b"") -> LogReading:
             faults.append(Fault(1, f"it is not the first line of a log ({FORMAT})"))
         entries.append(entry)
         before = entry.hash
-    return LogReading(tuple(entries), tuple(faults), last[:_MOST_TORN].decode("utf-8", "replace"))
+    return LogReading(tuple(entries), tuple(faults), bool(last))
 
 
-def _read_line(line: bytes, number: int, key: bytes = b"") -> tuple[Entry | None, str]:
+def _read_line(line: bytes, number: int) -> tuple[Entry | None, str]:
     if len(line) < _TAIL or line[-_TAIL:-66] != b',"hash":"':
         return None, "it is no line of a log: it does not end with its hash"
     digest = hashlib.sha256(line[:-_TAIL]).hexdigest()
     if line[-66:] != f'{digest}"}}'.encode():
         return None, "it was changed: its hash does not fit what it says"
-    signed = line[:-_TAIL]
-    if key and not hmac.compare_digest(signed[-_SIGNATURE:], _sign_line(signed[:-_SIGNATURE], key)):
-        return None, "it is not signed with this key"
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

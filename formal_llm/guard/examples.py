@@ -30,7 +30,7 @@ from formal_llm.automata.notation.source import SourceText
 from formal_llm.errors import NotationError
 from formal_llm.guard.events import Call, GuardEvent, Result, Said
 from formal_llm.guard.guard import Guard
-from formal_llm.guard.traces.trace import Trace
+from formal_llm.guard.traces import Trace
 from formal_llm.guard.verifying import verify_trace
 from formal_llm.planning.json_data import JSON
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from formal_llm.guard.events import Action, Call, Decision, GuardEvent, Result, Said
 from formal_llm.guard.guard import Guard
-from formal_llm.guard.traces.trace import Trace
+from formal_llm.guard.traces import Trace
 from formal_llm.planning.json_data import JSON
 
 _SHOWN = 100

@@ -46,10 +46,10 @@ def test_as_json(tmp_path: Path) -> None:
     assert data["log"] is None
 
 
-def written(folder: Path, key: bytes = b"") -> Path:
+def written(folder: Path) -> Path:
     guard = Guard(GuardRules.from_string(RULES))
     path = folder / "audit.jsonl"
-    live = GuardedRun(guard, audit=make_audit(AuditLog(path, guard.fingerprint, key)))
+    live = GuardedRun(guard, audit=make_audit(AuditLog(path, guard.fingerprint)))
     live.said(Said("user", "pay"))
     live.begin(Call("approve", {}, "1"))
     live.begin(Call("pay", {}, "2"))
@@ -72,17 +72,6 @@ def test_a_log(tmp_path: Path) -> None:
     changed = run("verify", str(path), rules(tmp_path))
     assert changed.exit_code == 1
     assert "the log was changed: line 3: it was changed" in changed.stdout
-
-
-def test_a_signed_log(tmp_path: Path) -> None:
-    path, key, other = written(tmp_path, b"0123456789abcdef"), tmp_path / "key", tmp_path / "other"
-    key.write_text("0123456789abcdef\n")
-    other.write_text("another key of one's own")
-    assert run("verify", str(path), rules(tmp_path), "--key", str(key)).exit_code == 0
-    assert "the log is signed" in run("verify", str(path), rules(tmp_path)).stderr
-    changed = run("verify", str(path), rules(tmp_path), "--key", str(other))
-    assert changed.exit_code == 1
-    assert "line 1: it is not signed with this key" in changed.stdout
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from formal_llm import authored
 from formal_llm.guard import Guard, GuardRules
 from formal_llm.guard.hooks.hook import answer_event
-from tests.guard.shell.pushing import find_misses, make_project, read_lines
 
 GUARD = Guard(GuardRules.from_file(Path(authored.find("grammars", "guard")) / "coding-agent.guard"))
 EVENTS = [
@@ -23,9 +22,8 @@ EVENTS = [
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("home")
-    project = make_project(home)
-    (project / "clean.sh").write_text("rm -rf build\n")
+    project = tmp_path_factory.mktemp("home") / "work"
+    (project / ".git").mkdir(parents=True)
     (project / "outlink").symlink_to("/opt")
     (project / "build").mkdir()
     return project
@@ -75,10 +73,10 @@ def test_a_session(project: Path, tmp_path: Path) -> None:
     response = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False}
     for number, (command, more, after, ends) in enumerate((
         ("pytest --version", {}, response, False), ("pytest || true", {}, response, False),
-        ("pytest | tail", {}, response, False), ("if false; then pytest; fi", {}, response, False),
+        ("pytest | tail", {}, response, False), ("pytest; ls", {}, response, False),
         ("pytest -q", {}, {**response, "interrupted": True}, False),
         ("pytest -q", {"run_in_background": True}, {**response, "backgroundTaskId": "b1"}, False),
-        ("cd . && timeout 60 pytest -q", {}, response, True),
+        ("git status && pytest -q 2>&1", {}, response, True),
     ), 4):  # fmt: skip
         given = {"command": command, **more}
         assert check_call(project, tmp_path, "Bash", given, number) == "pass"
@@ -88,18 +86,3 @@ def test_a_session(project: Path, tmp_path: Path) -> None:
         )
         said = answer(project, tmp_path, "Stop", stop_hook_active=False, last_assistant_message="")
         assert (said == {}) is ends, command
-
-
-def test_lines_that_push(project: Path) -> None:
-    """Code of the project that is no shell script is not read: these lines the shipped rules let through."""
-    kinds = read_lines()
-    kinds["pushes"] += kinds["not measured"]
-    missed = find_misses(kinds, project)
-    assert set(missed["shipped"][0]) == {
-        "python3 push.py", "make push", "make -s push", "npm run push", "npm run -s push", "pytest test_push.py",
-        "python3 -m pytest -q test_push.py", "python3 -m unittest test_push",
-    }  # fmt: skip
-    assert missed["documented"][0] == []
-    assert set(missed["shipped"][1]) == {
-        "git clone https://example.com/a/b.git /tmp/b", "sed 's/[/]/_/g' file.txt", "cd /tmp && mkdir -p x && cd x", "sqlite3 app.db '.tables'",
-    }  # fmt: skip

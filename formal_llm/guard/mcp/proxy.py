@@ -44,7 +44,7 @@ from formal_llm.guard.events import Call, Decision, GuardEvent, Result
 from formal_llm.guard.guard import Guard
 from formal_llm.guard.live import Audit, GuardedRun
 from formal_llm.guard.mcp.upstreams import OfferedTool, Upstream, assign_tool_names
-from formal_llm.guard.shell.commands import add_effects
+from formal_llm.guard.shell import add_effects
 from formal_llm.planning.json_data import JSON
 
 

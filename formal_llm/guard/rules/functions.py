@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,8 +26,7 @@ from formal_llm.guard.rules.data import (
     to_text,
     write_constant,
 )
-from formal_llm.guard.shell.commands import shell_data
-from formal_llm.guard.shell.paths import is_inside_folder
+from formal_llm.guard.shell import inside, read_plain
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -104,7 +102,7 @@ def _are_inside_folders(paths: Value, folders: Value) -> bool:
 
 def _do_reach_folders(paths: Value, folders: Value) -> bool:
     """Return whether a path, or one of a list, is in a folder, or in one of a list."""
-    return any(is_inside_folder(path, folder) for path in _list_texts(paths) for folder in _list_texts(folders))
+    return any(inside(path, folder) for path in _list_texts(paths) for folder in _list_texts(folders))
 
 
 def _list_texts(value: Value) -> list[str]:
@@ -114,18 +112,26 @@ def _list_texts(value: Value) -> list[str]:
 def _has_command(commands: Value, wanted: Value) -> bool:
     """Return whether one of some commands begins with these words; ``*`` in a word stands for any characters.
 
-    Words behind ``...`` may come anywhere behind those before it. The commands are lists of words, or a shell line,
-    which is parsed into them.
+    Words behind ``...`` may come anywhere behind those before it. The commands are lists of words, or a shell line;
+    of one that is not plain it is not known.
     """
     words = to_text(wanted).split()
+    return any(_begins_with(one, words) for one in _list_commands(commands))
+
+
+def _keeps_to_commands(commands: Value, wanted: Value) -> bool:
+    """Return whether each command begins with the words of one of a list."""
+    allowed = [words.split() for words in _list_texts(wanted)]
+    return all(any(_begins_with(one, words) for words in allowed) for one in _list_commands(commands))
+
+
+def _list_commands(commands: Value) -> list[list[Value]]:
     if isinstance(commands, str):
-        commands = _read_commands(commands)
-    return any(isinstance(one, list | tuple) and _begins_with(list(one), words) for one in _require_list(commands))
-
-
-@lru_cache(1024)
-def _read_commands(line: str) -> Value:
-    return shell_data(line)["commands"]
+        read = read_plain(commands)
+        if read is None:
+            raise Undetermined("the shell line is not plain")
+        return [list(words) for words in read.commands]
+    return [_require_list(one) for one in _require_list(commands)]
 
 
 def _begins_with(actual: list[Value], words: list[str]) -> bool:
@@ -175,53 +181,6 @@ def _count_years(first: Value, last: Value) -> int:
     """Count the full years from one day to another, as ages are counted."""
     begin, end = to_day(first), to_day(last)
     return end.year - begin.year - ((end.month, end.day) < (begin.month, begin.day))
-
-
-#: What agrees at the beginning of a text: English, German, Dutch, French, Spanish, Italian, Portuguese.
-_AGREEING = re.compile(
-    r"(?:yes|yep|yeah|yup|i agree|i confirm|i approve|go ahead|proceed|do it|do so|let's do it"
-    r"|ja|jawohl|jep|mach das|nur zu|ich bestätige|ich stimme zu|ga je gang|ga door|ik bevestig"
-    r"|oui|allez-y|vas-y|je confirme|je suis d'accord|sí|adelante|confirmo|claro que sí|hazlo|hágalo"
-    r"|sì|procedi|proceda|sim|pode continuar|prossiga|concordo|vá em frente)(?![\w'-])"
-)
-#: What may come before that, and what agrees where a text has nothing else.
-_POLITE = (
-    r"(?:please|thanks|thank you|great|perfect|oh|well|bitte|danke|super|alstublieft|merci|s'il vous plaît"
-    r"|por favor|gracias|grazie|per favore|prego|obrigad[oa])"
-)
-_WEAK = (
-    r"(?:ok|okay|sure|alright|all right|fine|good|sounds good|right|correct|that's correct|that is correct|agreed"
-    r"|confirm|confirmed|approved?|of course|absolutely|definitely|certainly|genau|gut|klar|natürlich|in ordnung"
-    r"|einverstanden|akkoord|d'accord|bien|bien sûr|si|vale|claro|de acuerdo|por supuesto|va bene|certo|d'accordo)"
-)
-#: What makes a text unclear wherever it is: questions, quotations, refusals, doubts, conditions, exceptions, delays.
-_UNCLEAR = re.compile(
-    r"[?\"“”„«»]|^please confirm|(?<!\w)(?:no|not|\w+n't|dont|cant|wont|cannot|never|nor|neither|none|nothing|nope|nah"
-    r"|refuse|decline|deny|disagree|without|but|however|although|though|except|unless|if|when|once|until|before|after"
-    r"|first(?! class)|only|just the|instead|rather|wait|stop|hold|later|yet|maybe|perhaps|probably|possibly|guess"
-    r"|think|suppose|unsure|doubt|depends?|provided|assuming|as long as|actually|wrong|question|wonder\w*"
-    r"|let me(?! know)|yeah right|chang\w* (?:my|our) mind|second thoughts?|forget|scrap|abort|hang on|take \w+ back"
-    r"|überlegt|van gedachten|changé d'avis|cambia[dt]o (?:de )?(?:idea|opinión)|mud\w+ de ideia"
-    r"|nein|nicht|nichts|kein\w*|nie|niemals|aber|doch|wenn|falls|außer|ohne|erst|nur"
-    r"|bevor|später|warte\w*|vielleicht|nee|niet|geen|nooit|maar|als|tenzij|alleen|eerst|wacht|misschien"
-    r"|non|ne|pas|jamais|rien|mais|quand|sauf|sans|seulement|d'abord|avant|attend\w*|peut-être|plus tard"
-    r"|nunca|nada|pero|cuando|salvo|excepto|sin|solo|sólo|primero|antes|esper\w*|quizás?|tal vez|luego|después"
-    r"|ma|però|quando|tranne|senza|prima|aspett\w*|forse|dopo|não|nem|mas|exceto|sem|só|talvez|depois"
-    r"|(?:sí|sim|sì|oui),? (?:si|se))(?!\w)"
-)
-#: A longer text says more than yes.
-_MOST_WORDS = 40
-
-
-def _does_agree(value: Value) -> bool:
-    """Return whether a text agrees to what was asked; one that is unclear does not."""
-    text = unicodedata.normalize("NFKC", to_text(value)).casefold().replace("’", "'").strip()
-    text = re.sub(r"^[\"“„«‘'](.*)[\"”“»'](\W?)$", r"\1\2", text)  # nothing but a quotation
-    if _UNCLEAR.search(text) or len(text.split()) > _MOST_WORDS:
-        return False
-    if re.fullmatch(rf"(?:{_POLITE}\W+)*{_WEAK}(?:\W+(?:{_WEAK}|{_POLITE}))*\W*", text):
-        return True
-    return bool(_AGREEING.match(re.sub(rf"^(?:(?:{_POLITE}|{_WEAK})(?!\w)\W*)+", "", text)))
 
 
 #: How many characters in a row a text has in common with another one that it stems from.
@@ -283,11 +242,11 @@ FUNCTIONS: Mapping[str, ConditionFunction] = {
     "inside": ConditionFunction(_are_inside_folders, 2, 2),
     "reaches": ConditionFunction(_do_reach_folders, 2, 2),
     "runs": ConditionFunction(_has_command, 2, 2),
+    "keeps_to": ConditionFunction(_keeps_to_commands, 2, 2),
     "matching": ConditionFunction(_select_matching, 2, 2),
     "keys": ConditionFunction(_list_keys),
     "within": ConditionFunction(_is_subset, 2, 2),
     "overlap": ConditionFunction(_do_overlap, 2, 2),
-    "agrees": ConditionFunction(_does_agree),
     "years": ConditionFunction(_count_years, 2, 2),
 }
 

@@ -49,7 +49,6 @@ ANY_TOOL = "…"
 #: What is tried for functions: of lists, an empty one and one with an unknown text.
 _SAMPLES: Mapping[str, tuple[Value, ...]] = {
     **dict.fromkeys(("len", "inside", "reaches", "runs", "overlap", "within"), ((), ("~",))),
-    "agrees": ("yes ",),
 }
 _TEXTS = ("contains", "starts with", "ends with", "like")
 _PLAIN = ("==", "!=", "<", "<=", ">", ">=", "in")

@@ -29,9 +29,9 @@ from formal_llm.guard.hooks.hook import (
 RULES = """
 read: Read
 edit: Edit
-push: Bash[programs contains "touch"]
-unknown: Bash[len(unknown) > 0]
-tests: Bash[programs contains "pytest"]
+push: Bash[plain and programs contains "touch"]
+unknown: Bash[not plain]
+tests: Bash[plain and programs contains "pytest"]
 deploy: Deploy
 rule read-first: read before edit
 rule one-push: at most 1 push
@@ -45,10 +45,9 @@ GUARD = Guard(GuardRules.from_string(RULES))
 class Agent:
     """A coding agent as its hooks see it."""
 
-    def __init__(self, folder: Path, guard: Guard = GUARD, key: bytes = b"") -> None:
+    def __init__(self, folder: Path, guard: Guard = GUARD) -> None:
         self.folder = folder
         self.guard = guard
-        self.key = key
         self.calls = 0
 
     @property
@@ -58,7 +57,7 @@ class Agent:
     def send(self, event: str, **fields: Any) -> HookAnswer:
         row = {"session_id": "../s/1", "hook_event_name": event, "cwd": "/", "transcript_path": "/t", **fields}
         data = json.dumps(row).encode()
-        return answer_event(data, lambda: self.guard, self.folder, key=self.key)
+        return answer_event(data, lambda: self.guard, self.folder)
 
     def before(self, tool: str, id_: str | None = None, **given: Any) -> str:
         self.calls += 1
@@ -83,7 +82,7 @@ class Agent:
         return dict(json.loads(found.out)) if found.out else {}
 
     def rows(self) -> list[Mapping[str, Any]]:
-        reading = read_log(self.path, self.key)
+        reading = read_log(self.path)
         assert reading.faults == ()
         return [entry.row for entry in reading.entries[1:]]
 
@@ -99,8 +98,8 @@ def test_a_session(tmp_path: Path) -> None:
     held = agent.stop()
     assert held["decision"] == "block"
     assert "pytest" in held["reason"] or "tests" in held["reason"]
-    assert agent.before("Bash", command="cd x && python -m pytest || pytest -q") == "passes"
-    agent.after("Bash", command="cd x && python -m pytest || pytest -q")
+    assert agent.before("Bash", command="cd x && pytest || pytest -q") == "passes"
+    agent.after("Bash", command="cd x && pytest || pytest -q")
     assert agent.stop() == {}
     assert [row["told"] for row in agent.rows()].count(False) == 3  # a call that was refused, and two stops
 
@@ -108,7 +107,8 @@ def test_a_session(tmp_path: Path) -> None:
 def test_shell_lines_by_their_words(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     assert agent.before("Bash", command="echo touch") == "passes"
-    assert agent.before("Bash", command="bash -c 'sudo touch now'") == "passes"
+    assert agent.before("Bash", command="bash -c 'sudo touch now'") == "deny"
+    assert agent.before("Bash", command="true; touch") == "passes"
     assert agent.before("Bash", command="true; touch") == "deny"
     assert agent.before("Bash", command="$CMD now") == "deny"
 
@@ -222,21 +222,6 @@ def test_a_yes_to_a_call_is_no_yes_to_rules_that_came_later(tmp_path: Path) -> N
     agent.guard = Guard(GuardRules.from_string(RULES.replace("at most 1", "at most 3")))
     agent.after("Read", "b")
     assert agent.before("Read", "c") == "ask"
-
-
-def test_a_signed_session_goes_on_with_its_key_alone(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, key=b"0123456789abcdef")
-    assert agent.before("Read") == "passes"
-    assert agent.rows()
-    for key in (b"", b"fedcba9876543210"):
-        agent.key = key
-        assert agent.before("Read") == "deny"
-        # Each key has a list of sessions of its own, so sessions of other keys, or without one, begin beside this.
-        row = {"session_id": f"other {key.hex()}", "hook_event_name": "Stop"}
-        assert answer_event(json.dumps(row).encode(), lambda: GUARD, tmp_path, key=key) == HookAnswer()
-    agent.key = b"0123456789abcdef"
-    agent.path.unlink()
-    assert agent.before("Read") == "deny"
 
 
 def test_hooks_with_different_rules_do_not_share_a_session(tmp_path: Path) -> None:

@@ -47,12 +47,6 @@ def test_a_call_with_empty_lists_is_known_to_be_possible(condition: str) -> None
     assert frozenset() in find_possible_events(labeller, "call", "t").least
 
 
-def test_users_can_agree() -> None:
-    for condition in ("agrees(text)", 'agrees(text) and text contains "order 7"'):
-        labeller = Labeller(read_rules(f"a: user[{condition}]\nrule r: never a").letters)
-        assert set(find_possible_events(labeller, "user", "").least) == {frozenset(), frozenset("a")}
-
-
 def test_a_condition_that_need_not_be_known_is_tried() -> None:
     labeller = Labeller(read_rules("a: t[holds(p)]\nrule r: never a").letters)
     found = find_possible_events(labeller, "call", "t")

@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from anthropic.types import Message, TextBlock, ToolUseBlock, Usage
-from openai.types.responses import ResponseFunctionToolCall
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import Status, StatusCode
 
-from formal_llm.agents import Segment, Transcript
 from formal_llm.errors import RecordError
 from formal_llm.guard.audit import AuditLog
 from formal_llm.guard.events import Call, GuardEvent, Result, Said, as_row
-from formal_llm.guard.traces import read_traces, traces_of
+from formal_llm.guard.traces import TraceBuilder, extract_text, extract_value, read_traces, traces_of
 
-TAU = Path(__file__).parents[4] / "shared" / "data" / "tau-airline" / "trajectories.jsonl"
-
-
-def test_a_transcript_of_ours() -> None:
-    segments = (
-        Segment("Question", "Who?", "user"), Segment("Thought", "Hm."), Segment("Act", "Search[Bob [2]]"),
-        Segment("Observation", "A builder.", "environment"), Segment("Answer", "Bob."),
-    )  # fmt: skip
-    (trace,) = traces_of(Transcript("react", segments).to_jsonl())
-    call = Call("Search", {"text": "Bob [2]", "state": "Act"}, "segment 3")
-    assert trace.events == (
-        Said("user", "Who?"), Said("assistant", "Hm."), call,
-        Result("Search", call.arguments, "A builder.", "segment 3"), Said("assistant", "Bob."),
-    )  # fmt: skip
-    assert trace.places[3] == "segment 4"
+TAU = Path(__file__).parents[3] / "shared" / "data" / "tau-airline" / "trajectories.jsonl"
 
 
 def test_the_log_of_a_guard(tmp_path: Path) -> None:
@@ -65,7 +44,7 @@ def test_several_conversations() -> None:
         ("", "no trace"), ("{", "line 1 is no JSON"), ("3", "no trace"), ('{"a": 1}', "no messages"),
         ('[{"a": 1}]', "no messages"),
         ("[[1]]", "message 1 is no object"), ('{"messages": [{"role": "user"}, 4]}', "message 2 is no object"),
-        ("[1]", "no object"),
+        ("[1]", "no object"), ('[{"type": "function_call", "name": "f"}]', "no messages"),
         ('{"role": "user"}\n{broken', "line 2 is no JSON"), ("[" * 100_000, "no JSON"),
     ],
 )  # fmt: skip
@@ -149,29 +128,6 @@ def test_ids_that_come_again_belong_to_the_last_call() -> None:
     assert found == [({"n": 1}, "1"), ({"n": 2}, "2")]
 
 
-def test_responses() -> None:
-    call = ResponseFunctionToolCall(arguments='{"name": "Bob"}', call_id="c1", name="find", type="function_call")
-    items = [
-        {"role": "user", "content": "Pay 5 to Bob."},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
-        {"type": "reasoning", "id": "r", "summary": []},
-        call.model_dump(exclude_none=True),
-        {"type": "function_call", "call_id": "c2", "name": "pay", "arguments": '{"amount": 5}'},
-        {"type": "function_call_output", "call_id": "c1", "output": "Bob Smith"},
-        {"type": "function_call_output", "call_id": "c2", "output": '{"ok": true}'},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
-    ]
-    same(items)
-    same({"input": items[:4], "output": items[4:]})
-    mcp = {"type": "mcp_call", "id": "m", "name": "roll", "arguments": "{}", "output": None, "error": "no dice"}
-    same([items[0], mcp], [WANTED[0], Call("roll", {}, "m"), Result("roll", {}, "no dice", "m", True)])
-    shell = {"type": "local_shell_call", "call_id": "s", "action": {"type": "exec", "command": ["git", "push"]}}
-    (trace,) = traces_of(json.dumps([items[0], shell]))
-    assert isinstance(trace.events[1], Call)
-    assert trace.events[1].tool == "local_shell"
-    assert trace.events[1].arguments["commands"] == [["git", "push"]]
-
-
 def test_anthropic() -> None:
     answer = Message(
         id="m", role="assistant", type="message", model="claude", usage=Usage(input_tokens=1, output_tokens=1),
@@ -206,89 +162,21 @@ def test_what_cannot_be_read_is_noted() -> None:
     assert [note.split(":")[0] for note in trace.notes] == ["message 1", "message 2", "message 3"]
 
 
-def message(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
-    return {"role": role, "parts": list(parts)}
+def test_contents() -> None:
+    assert (
+        extract_text([{"type": "text", "text": "a"}, "b", {"content": [{"text": "c"}]}, {"type": "image"}, 3])
+        == "a\nb\nc"
+    )
+    assert extract_value([{"type": "text", "text": "a"}]) == "a"
+    assert extract_value([{"type": "image", "data": "x"}]) == [{"type": "image", "data": "x"}]
+    assert extract_value([1, 2]) == [1, 2]
 
 
-USER = message("user", {"type": "text", "content": "Pay 5."})
-CALL = message("assistant", {"type": "tool_call", "id": "c1", "name": "pay", "arguments": {"amount": 5}})
-BACK = message("tool", {"type": "tool_call_response", "id": "c1", "response": "no money"})
-DONE = message("assistant", {"type": "text", "content": "Sorry."})
-
-
-def spans(tools: bool = True) -> list[dict[str, Any]]:
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tracer = provider.get_tracer("test")
-
-    def chat(given: list[dict[str, Any]], made: dict[str, Any]) -> None:
-        with tracer.start_as_current_span("chat m") as span:
-            span.set_attribute("gen_ai.operation.name", "chat")
-            span.set_attribute("gen_ai.input.messages", json.dumps(given))
-            span.set_attribute("gen_ai.output.messages", json.dumps([{**made, "finish_reason": "stop"}]))
-
-    with tracer.start_as_current_span("invoke_agent a"):
-        chat([USER], CALL)
-        if tools:
-            with tracer.start_as_current_span("execute_tool pay") as span:
-                span.set_attribute("gen_ai.operation.name", "execute_tool")
-                span.set_attribute("gen_ai.tool.name", "pay")
-                span.set_attribute("gen_ai.tool.call.id", "c1")
-                span.set_attribute("gen_ai.tool.call.arguments", '{"amount": 5}')
-                span.set_attribute("gen_ai.tool.call.result", "no money")
-                span.set_status(Status(StatusCode.ERROR))
-        chat([USER, CALL, BACK], DONE)
-    return [json.loads(span.to_json()) for span in exporter.get_finished_spans()]
-
-
-def otlp(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The rows of the SDK in the form of OTLP."""
-    made = []
-    for row in rows:
-        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in row["attributes"].items()]
-        made.append({
-            "traceId": row["context"]["trace_id"], "name": row["name"], "attributes": attributes,
-            "startTimeUnixNano": row["start_time"], "endTimeUnixNano": row["end_time"],
-            "status": {"code": 2 if row["status"]["status_code"] == "ERROR" else 0},
-        })  # fmt: skip
-    return {"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}
-
-
-def test_tools_and_chats() -> None:
-    rows = spans()
-    for text in (json.dumps(rows), json.dumps(otlp(rows)), "\n".join(map(json.dumps, rows))):
-        (trace,) = traces_of(text)
-        said, call, result, end = trace.events
-        assert said == Said("user", "Pay 5.")
-        assert isinstance(call, Call)
-        assert (call.tool, dict(call.arguments), call.id) == ("pay", {"amount": 5}, "c1")
-        assert call.at is not None
-        assert isinstance(result, Result)
-        assert (result.tool, result.value, result.error) == ("pay", "no money", True)
-        assert end == Said("assistant", "Sorry.")
-        by_name = {name: place for place, name in enumerate((row["name"] for row in rows), 1)}
-        pay = f"span {by_name['execute_tool pay']} (execute_tool pay)"
-        assert trace.places[1:3] == (pay, pay)
-
-
-def test_calls_from_messages_where_no_span_shows_them() -> None:
-    (trace,) = traces_of(json.dumps(spans(tools=False)))
-    assert [type(one).__name__ for one in trace.events] == ["Said", "Call", "Result", "Said"]
-
-
-def test_each_trace_by_itself() -> None:
-    assert len(traces_of(json.dumps(spans() + spans()))) == 2
-
-
-def test_values_of_otlp() -> None:
-    from formal_llm.guard.traces.reading import _read_any_value
-
-    values = {
-        "values": [
-            {"intValue": "3"},
-            {"boolValue": True},
-            {"kvlistValue": {"values": [{"key": "a", "value": {"doubleValue": 1.5}}]}},
-        ]
-    }
-    assert _read_any_value({"arrayValue": values}) == [3, True, {"a": 1.5}]  # type: ignore[dict-item]
+def test_arguments() -> None:
+    made = TraceBuilder("r")
+    for arguments in ('{"a": 1}', {"a": 1}, None, "", [1], '"x"'):
+        made.add_call("f", arguments, "1", "here")  # type: ignore[arg-type]
+    made.add_call("Bash", '{"command": "git push"}', "2", "here")
+    found = [dict(one.arguments) for one in made.events if isinstance(one, Call)]
+    assert found[:6] == [{"a": 1}, {"a": 1}, {}, {}, {"value": [1]}, {"value": "x"}]
+    assert found[6]["commands"] == [["git", "push"]]

@@ -1,1 +1,0 @@
-"""Shell lines, parsed into commands and words, so that rules need no text patterns."""
