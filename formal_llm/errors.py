@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from formal_llm.agents.pausing import Waiting
     from formal_llm.agents.refusal import Refusal
     from formal_llm.agents.transcript import Transcript
-    from formal_llm.guard.events import Decision
+    from formal_llm.guard.events import Decision as GuardDecision
     from formal_llm.llms.question import Question
     from formal_llm.planning.plans.plan import Plan
-    from formal_llm.planning.plans.steps import Step
+    from formal_llm.planning.plans.steps import Step as PlanStep
 
 __all__ = [
     "AgentError", "AgentPaused", "AgentStopped", "AutomatonError", "BudgetExceeded", "Cancelled",
@@ -438,7 +438,7 @@ class ToolError(ExecutionError):
     _: KW_ONLY
     reason: str = "failed"
     position: int | None = None
-    step: Step | None = None
+    step: PlanStep | None = None
     cause: BaseException | None = None
     result: Any = None
 
@@ -446,7 +446,7 @@ class ToolError(ExecutionError):
         where = f" (step {self.step.number})" if self.step is not None else ""
         return f"{self.tool}{where} {self.problem}"
 
-    def at(self, position: int, step: Step | None) -> ToolError:
+    def at(self, position: int, step: PlanStep | None) -> ToolError:
         """The same error at a place in a plan."""
         return ToolError(self.tool, self.problem, reason=self.reason, position=position, step=step, cause=self.cause)
 
@@ -530,7 +530,7 @@ class EarlyAnswer(AgentError):
         times: how many of its answers were sent back.
     """
 
-    decision: Decision
+    decision: GuardDecision
     times: int
 
     def __str__(self) -> str:
