@@ -110,12 +110,12 @@ def test_where_nothing_is_wrong_it_is_loaded_once(line: str, made: list[str | No
     ("arguments", "expected"),
     [
         (("--out", "file/run"), "file is no folder"),
-        (("--out", "run", "--adapter", "nodir"), "no adapter file 'nodir/adapter_model.safetensors'"),
-        (("--out", "run", "--train", "nosuch"), "no split of tasks 'nosuch'"),
+        (("--out", "run", "--set", "adapter=nodir"), "no adapter file 'nodir/adapter_model.safetensors'"),
+        (("--out", "run", "--set", "train=nosuch"), "no split of tasks 'nosuch'"),
     ],
 )
 def test_nor_is_one_that_is_trained(arguments: tuple[str, ...], expected: str, made: list[str | None]) -> None:
-    code, _, said = runner("train")("smollm2-cpu", "--model", "smollm2", *arguments)
+    code, _, said = runner("train")("smollm2-cpu", "--set", "model=smollm2", *arguments)
     assert code == 2
     assert expected in " ".join(said.split())
     assert made == []

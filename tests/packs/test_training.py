@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -376,5 +377,7 @@ def test_the_book_has_every_setting_as_it_is() -> None:
 def test_the_script_for_two_gpus_uses_options_that_exist() -> None:
     text = (Path(__file__).parents[2] / "training" / "two-gpus.sh").read_text(encoding="utf-8")
     command = text.rpartition(" torchrun ")[2]
-    options = {word.removeprefix("--").replace("-", "_") for word in command.split() if word.startswith("--")}
-    assert options - {"standalone", "nproc_per_node", "out"} <= Settings.model_fields.keys()
+    words = command.split()
+    assert {word for word in words if word.startswith("--")} == {"--standalone", "--nproc-per-node", "--set", "--out"}
+    settings = {after.partition("=")[0] for word, after in itertools.pairwise(words) if word == "--set"}
+    assert "processes" in settings and settings <= Settings.model_fields.keys()

@@ -243,7 +243,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         StepHead.load(tmp_path / "missing")
     file = tmp_path / "h.safetensors"
     file.write_bytes(b"not at all")
-    with pytest.raises(ModelError, match="is no planner"):
+    with pytest.raises(ModelError, match="is no head of a planner"):
         StepHead.load(file)
     head = make_head()
     texts = {"steps": json.dumps(["a", "b"]), "neutral": "[]", "heat": "2.0"}
