@@ -12,6 +12,10 @@ from formal_llm.llms.local.planner import load_encoder
 from formal_llm.packs.training import labelled
 from formal_llm.rltf.head_training import HeadSettings, train_head
 
+if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+    sys.exit("usage: python benchmarks/train_head.py FILE.safetensors")
+OUT = sys.argv[1]
+
 pack = TaskPack.load("openagi")
 sentences = labelled(pack, "sentences.toml + sentences.toml + training + rewordings.toml")
 validation = labelled(pack, "sentences_validation.toml")
@@ -20,5 +24,5 @@ trained = train_head(
     neutral=[one["terminal"] for one in pack.data["inputs"].values()],
     on_epoch=lambda seed, epoch: print(f"seed {seed}, epoch {epoch}", file=sys.stderr),
 )  # fmt: skip
-trained.head.save(sys.argv[1])
-print(f"{sys.argv[1]}: seed {trained.seed}; {trained.exact} of {len(validation)} plans for validation are exact")
+trained.head.save(OUT)
+print(f"{OUT}: seed {trained.seed}; {trained.exact} of {len(validation)} plans for validation are exact")
