@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from formal_llm.authored.files import check_plain
+from formal_llm.authored.files import check_plain, read_bytes
 from formal_llm.errors import RecordError
 from formal_llm.guard.events import Decision, GuardEvent, as_row, from_row
 from formal_llm.planning.json_data import JSON
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 FORMAT = "formal-llm guard log 1"
 #: The hash that precedes the first line.
 NOTHING = "0" * 64
+#: The most bytes of a line, and of a log that is read.
+MOST_LINE, MOST_LOG = 64_000_000, 2_000_000_000
 #: The length of the end of a line, which contains its hash.
 _TAIL = len(',"hash":""}') + 64
 
@@ -155,6 +157,8 @@ class HeldLog:
     def read(self) -> LogReading:
         """Read the whole log."""
         size = os.fstat(self._number).st_size
+        if size > MOST_LOG:
+            raise RecordError(f"the log {self.path} has more than {MOST_LOG:,} bytes; begin another one")
         reading = read_lines(os.pread(self._number, size, 0))
         if not reading.faults:
             self.head = reading.head
@@ -173,6 +177,8 @@ class HeldLog:
         for line in lines:
             text, head = seal_line(line, head)
             written += text
+        if len(written) > MOST_LINE:
+            raise RecordError(f"a line of a log has at most {MOST_LINE:,} bytes")
         try:
             count = 0
             while count < len(written):
@@ -254,8 +260,7 @@ def read_log(path: str | os.PathLike[str]) -> LogReading:
         RecordError: the file cannot be read.
     """
     try:
-        check_plain(path)
-        return read_lines(Path(path).read_bytes())
+        return read_lines(read_bytes(path, MOST_LOG))
     except OSError as error:
         raise RecordError(f"the log {path} cannot be read: {error.strerror}") from error
 

@@ -79,7 +79,7 @@ class RayExecutor(PlanExecutor):
     ) -> list[Result]:
         """See :meth:`PlanExecutor.execute_rows`."""
         if on_progress is not None:
-            raise ValueError("a RayExecutor tells no progress; take an Executor, or leave on_progress out")
+            raise ValueError("a RayExecutor reports no progress; take an Executor, or leave on_progress out")
         read_rows(self.toolkit, rows)  # plans that cannot be executed are reported here
         shares = [rows[start : start + self.chunk] for start in range(0, len(rows), self.chunk)]
         for share in shares:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from formal_llm.errors import RecordError
-from formal_llm.guard import Call, Guard, GuardRules, Result, Said
+from formal_llm.guard import Call, Guard, GuardRules, Result, Said, audit
 from formal_llm.guard.audit import (
     NOTHING,
     AuditLog,
@@ -117,6 +117,18 @@ def test_a_last_line_that_was_changed_is_not_built_on(tmp_path: Path) -> None:
         written(tmp_path, ROWS[:1])
     with pytest.raises(RecordError, match="cannot be read"):
         read_log(tmp_path / "none")
+
+
+def test_logs_and_their_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = AuditLog(tmp_path / "log")
+    log.append({"event": None})
+    monkeypatch.setattr(audit, "MOST_LOG", 10)
+    for read in (log.read_events, lambda: read_log(log.path)):
+        with pytest.raises(RecordError, match="more than 10 bytes"):
+            read()
+    monkeypatch.setattr(audit, "MOST_LINE", 10)
+    with pytest.raises(RecordError, match="a line of a log has at most 10 bytes"):
+        log.append({"event": None})
 
 
 WRITER = """

@@ -63,7 +63,7 @@ def test_the_same_as_on_threads(cluster: Any, tmp_path: Path) -> None:
     assert (caught.value.position, caught.value.result.steps[1].state) == (1, "failed")
     with pytest.raises(InputError):
         there.run(plan, {})
-    with pytest.raises(ValueError, match="tells no progress"):
+    with pytest.raises(ValueError, match="reports no progress"):
         there.run(plan, {"doc": "a"}, on_progress=print)
     cancel = threading.Event()
     threading.Timer(1, cancel.set).start()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator
+from contextlib import suppress
 from typing import NamedTuple
 
 from formal_llm.authored.files import lines_of
@@ -26,10 +27,13 @@ from formal_llm.automata.models.automaton import Move, Word
 from formal_llm.automata.models.clockwork import base_with_clock
 from formal_llm.automata.models.repetition import parse_repetition
 from formal_llm.automata.models.symbols import selection_members
+from formal_llm.errors import NotationError
 from formal_llm.llms.question import Answer, Question
 from formal_llm.llms.text_request import TextRequest
 from formal_llm.planning.drivers.driving import Steps
 from formal_llm.planning.drivers.search import Ask, ask_once, greedy
+from formal_llm.planning.plans.printed import StepTexts
+from formal_llm.planning.reading import split_mark
 from formal_llm.planning.walks.choices import ChoiceTable
 from formal_llm.planning.walks.describing import describe_limits, describe_names, describe_rules
 from formal_llm.planning.walks.events import Drafted, EventCallback
@@ -38,10 +42,8 @@ from formal_llm.planning.walks.trail import WalkDraft
 from formal_llm.planning.walks.walk import Walk
 from formal_llm.planning.walks.wording import fill_template
 
-#: A draft has as many steps at most, and twice as many as a shortest plan more.
-_FREE_STEPS = 10
-#: The most tokens of a draft: some, and more for each of its steps.
-_TOKENS, _STEP_TOKENS = 64, 16
+#: The most tokens of a draft: some, and more for each step of a shortest plan, of which so many count.
+_TOKENS, _STEP_TOKENS, _COUNTED = 224, 32, 100
 #: How much of a draft is read, and how many characters of it a question shows.
 _MOST, _SHOWN = 50_000, 200
 #: With fewer options than this it is determined which of them leads nearer to the draft than all others.
@@ -51,7 +53,6 @@ _PAIRS = 2_000
 #: How many names of a draft may be left out where the nearest plan was not found.
 _NEAR = 4
 _FENCE = re.compile(r"\s*```\w*\n(.*?)```\s*", re.DOTALL)
-_MARK = re.compile(r"\s*(?:[-*+•]\s+|(?:step\s+)?\(?\d+[.:)]+\s+)*", re.IGNORECASE)
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s(),;]+')
 
 
@@ -73,7 +74,6 @@ class DraftRules:
     Attributes:
         names: the names of a draft.
         free: the names that a draft may leave out: what calls are applied to, the answers of a chart.
-        most: the most names of a draft.
         prefix, calls: whether words run from the last step to the first; whether plans are nested calls.
     """
 
@@ -81,7 +81,8 @@ class DraftRules:
         vocabulary = table.vocabulary
         limits, pda = table.lookahead.limits, table.lookahead.pda
         arguments = find_arguments(vocabulary.grammar) if vocabulary.order == "prefix" else frozenset()
-        decisions = {t.read for t in base_with_clock(pda).transitions if t.decision} if pda is not None else set()
+        base = None if pda is None else base_with_clock(pda)
+        decisions = {move.read for move in base.transitions if move.decision} if base is not None else set()
         self.prefix = vocabulary.order == "prefix"
         self.calls = bool(arguments)
         self.free = arguments | {name for name in decisions if name is not None}
@@ -90,13 +91,7 @@ class DraftRules:
             name for name in self._terminals if limits.at_most.get(name, 1) != 0 and name not in arguments
         )
         self._selections = _find_selections(pda)
-        self._labels = {vocabulary.label(name).casefold(): name for name in self._terminals}
-        for move in base_with_clock(pda).transitions if pda is not None else ():
-            if move.decision and move.read is not None:
-                answer = move.text or vocabulary.label(move.read)
-                self._labels[f"{move.question} {answer}".casefold()] = move.read
-        least = table.lookahead.least_length(table.automaton.start())
-        self.most = _FREE_STEPS + 2 * int(min(least, _FREE_STEPS * 10))
+        self._texts = StepTexts(base, vocabulary)
 
     def read_draft(self, text: str) -> DraftNames:
         """Read a draft: ``{"plan": [names]}``, a JSON list of names, or names on lines or with blanks between them."""
@@ -112,21 +107,27 @@ class DraftRules:
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
-            rows = [_MARK.sub("", row, count=1).strip() for row in lines_of(text)]
-            return [name for row in rows if row for name in self._split_row(row)]
+            return [name for row in lines_of(text) for name in self._split_row(split_mark(row)[0].strip())]
         names = data.get("plan", data.get("word")) if isinstance(data, dict) else data
         return [self._resolve_name(name) for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
     def _split_row(self, row: str) -> list[str]:
-        known = self._resolve_name(row)
-        if known in self._terminals:
-            return [known]
-        return [name.strip('"') for name in _NAME.findall(row)]
+        """The names on a line: one, or several with commas or blanks between them."""
+        names: list[str] = []
+        pieces = [row] if self._resolve_name(row) in self._terminals else re.split("[,;]", row)
+        for piece in filter(None, map(str.strip, pieces)):
+            known = self._resolve_name(piece)
+            names += [known] if known in self._terminals else [one.strip('"') for one in _NAME.findall(piece)]
+        return names
 
     def _resolve_name(self, text: str) -> str:
-        """The terminal of a name or label; the text itself where there is none."""
-        form = text.strip()
-        return form if form in self._terminals else self._labels.get(form.casefold(), form)
+        """The terminal that a name, a label or a text of the rules stands for; the text itself where there is none."""
+        if text in self._terminals:
+            return text
+        with suppress(NotationError):  # the label of one and the name of another
+            moves = (move.read for move in self._texts.find_moves(text) if move.read is not None)
+            return next(iter(sorted(moves)), None) or next(iter(self._texts.find_terminals(text)), text)
+        return text
 
     def sort_selections(self, names: Word) -> Word:
         """The names with what is chosen together in the order in which the rules read it."""
@@ -165,33 +166,25 @@ def draft_and_mend(walk: Walk, ask: Ask = ask_once, *, on_event: EventCallback |
     Raises:
         BudgetExceeded, NoValidPlan: as :attr:`Walk.question` does.
     """
-    if walk.choice is None:
+    if walk.done:
         return
-    rules = DraftRules(walk.table)
-    draft = DraftNames(()) if walk.draft is None else rules.read_draft(walk.draft.text)
-    fresh = walk.draft is None
+    rules, fresh = DraftRules(walk.table), walk.draft is None
     if fresh:
         if walk.budget.metered:
             walk.afford(question=False)
         answer = yield from ask(build_request(walk, rules))
         walk.count_draft(answer.usage)
         walk.draft = WalkDraft(answer.text)
-        draft = rules.read_draft(answer.text)
+    assert walk.draft is not None
+    draft, before = rules.read_draft(walk.draft.text), walk.usage.drafted
     names = _sort_draft(walk, rules, draft.names)
-    before, near = walk.usage.drafted, True
-    while walk.choice is not None and not draft.problem:
-        if near:
-            near = _follow_draft(walk, rules, names)
-        if not near:
-            _follow_names(walk, rules, names)
-        if fresh and on_event is not None and walk.draft is not None:
-            taken, fresh = walk.usage.drafted - before, False
-            on_event(Drafted(walk.draft.text, taken, "", walk.name, id=walk.id))
-        if walk.done:
-            break
+    near = not draft.problem and _follow(walk, rules, names, near=True)
+    if fresh and on_event is not None:
+        taken = walk.usage.drafted - before
+        on_event(Drafted(walk.draft.text, taken, draft.problem, walk.name, id=walk.id))
+    while not draft.problem and not walk.done:
         yield from _ask_with_draft(walk, ask, rules, names)
-    if fresh and on_event is not None and walk.draft is not None:
-        on_event(Drafted(walk.draft.text, 0, draft.problem, walk.name, id=walk.id))
+        near = _follow(walk, rules, names, near=near)
     yield from greedy(walk, ask)
 
 
@@ -204,7 +197,7 @@ def build_request(walk: Walk, rules: DraftRules) -> TextRequest:
         "rules": _write_paragraph("The rules of a plan:", describe_rules(table, calls=rules.calls)),
     }
     messages = wording.ask_draft(task, parts, table.rules)
-    tokens = _TOKENS + _STEP_TOKENS * rules.most
+    tokens = _TOKENS + _STEP_TOKENS * int(min(table.lookahead.least_length(walk.configuration), _COUNTED))
     return TextRequest(messages, max_tokens=tokens, task=task, walk=walk.name)
 
 
@@ -226,6 +219,14 @@ def _sort_draft(walk: Walk, rules: DraftRules, draft: Word) -> Word:
         return draft
     ways = [(way.distance, one) for one in (draft, turned) if (way := _find_way(walk, rules, one)) is not None]
     return min(ways, key=lambda way: way[0])[1] if ways else draft
+
+
+def _follow(walk: Walk, rules: DraftRules, draft: Word, *, near: bool) -> bool:
+    """Follow a draft; whether the nearest plan was found, which is looked for where it was found before (``near``)."""
+    if near and _follow_draft(walk, rules, draft):
+        return True
+    _follow_names(walk, rules, draft)
+    return False
 
 
 def _follow_draft(walk: Walk, rules: DraftRules, draft: Word) -> bool:
@@ -251,10 +252,9 @@ def follow_word(walk: Walk, word: Word) -> bool:
         way = find_continuation(walk.table.lookahead, walk.configuration, word, walk.word)
     if way is None or way.distance:
         return False
-    base, made = len(walk.moves), 0
+    base = len(walk.moves)
     while (entry := walk.choice) is not None:
-        made = len(walk.moves) - base
-        key = _find_choice_key(walk, entry, way.moves[made:])
+        key = _find_choice_key(walk, entry, way.moves[len(walk.moves) - base :])
         if key is None or not walk.take(key):
             return False
     return walk.word == word

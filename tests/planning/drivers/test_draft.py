@@ -256,6 +256,7 @@ def test_flowcharts_ask_only_for_the_decisions_that_a_draft_leaves_open() -> Non
         ('```json\n{"plan": ["caption"]}\n```', ("caption",)),
         ("1. caption\n2. foo\n- Translate", ("translate", "foo", "caption")),
         ("caption, translate", ("translate", "caption")),
+        ("Use caption; Translate", ("translate", "caption")),
         ('{"plan": [3, "caption"]}', ("caption",)),
         ("[]", ()),
     ],
@@ -263,6 +264,13 @@ def test_flowcharts_ask_only_for_the_decisions_that_a_draft_leaves_open() -> Non
 def test_a_draft_is_json_or_names(text: str, names: tuple[str, ...]) -> None:
     draft = DraftRules(ChoiceTable.of(TOOLS)).read_draft(text)
     assert draft.names == names and not draft.problem
+
+
+def test_labels_with_blanks_are_names_too() -> None:
+    rules = CFG.from_string('S -> a b\na "Boil the water"\nb "Wash, and dry"')
+    read = DraftRules(ChoiceTable.of(rules)).read_draft
+    assert read("boil the water, b").names == ("a", "b")
+    assert read("1. Boil the water\n2. Wash, and dry").names == ("a", "b")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "I cannot help with that.", "[[[", "\x00"])
